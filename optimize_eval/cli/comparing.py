@@ -45,7 +45,7 @@ def compare(context: typer.Context, options: RunCommand) -> None:
     elif options.show is not None:
         _show_row(prepared, options.show, as_json=options.as_json)
     else:
-        from optimize_eval.cli.ending import carry_out_run  # noqa: PLC0415  a plan neither calls nor summarises
+        from optimize_eval.cli.session_end import carry_out_run  # noqa: PLC0415  a plan neither calls nor summarises
 
         carry_out_run(prepared, options, recheck=options.recheck)
 

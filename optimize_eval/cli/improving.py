@@ -23,9 +23,9 @@ from optimize_eval.cli.command_line import (
 )
 from optimize_eval.cli.comparing import improved_of
 from optimize_eval.cli.destination import Destination
-from optimize_eval.cli.ending import end, leave
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.searches import render
+from optimize_eval.cli.session_end import end, leave
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.evaluators import (
     JudgeOptions,

@@ -7,7 +7,7 @@ from math import fsum
 from optimize_eval.base.documents import JsonDict, from_dict, to_dict
 from optimize_eval.base.frozen import frozen
 from optimize_eval.search.components import ONLY, Texts, as_value, components_as_text
-from optimize_eval.search.ending import Why
+from optimize_eval.search.stopping import Why
 from optimize_eval.store.listing import Found, StoredSearch
 
 SEED = "seed"  # its name in the search's journal

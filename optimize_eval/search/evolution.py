@@ -33,7 +33,6 @@ from optimize_eval.base.outcome import Failed, Skipped
 from optimize_eval.run.runner import PROBES
 from optimize_eval.search.candidate_tree import Node
 from optimize_eval.search.components import Texts, as_value, components_as_text
-from optimize_eval.search.ending import Brakes, Over, OwnError, Purse, Why
 from optimize_eval.search.goal import Goal, Outcomes, Scorer, Trial, Value, worth_of
 from optimize_eval.search.panel import WORDS, Panel, Refusal, Screen
 from optimize_eval.search.proposals import (
@@ -47,6 +46,7 @@ from optimize_eval.search.proposals import (
 )
 from optimize_eval.search.search_plan import SearchPlan, SearchSplit
 from optimize_eval.search.state import Record, SearchState
+from optimize_eval.search.stopping import Brakes, Over, OwnError, Purse, Why
 
 Event = JsonMapping  # what GEPA says of a step
 _TELLING = 2  # different scores

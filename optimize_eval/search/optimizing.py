@@ -28,13 +28,13 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import writing_to
 from optimize_eval.run.sweeps import SweepInputs, prepare
 from optimize_eval.search.candidate_tree import Node, SearchOutcome
-from optimize_eval.search.ending import FAILED, Meter, SearchLimits, Why
 from optimize_eval.search.recorded_scores import OF_ITS_PLACE, Elsewhere, scored_in
 from optimize_eval.search.result import Result, document, keys_of_search, of_seed, result_of
 from optimize_eval.search.scorer import Examples, LiveScorer
 from optimize_eval.search.search_plan import SearchPlan
 from optimize_eval.search.searching import check, search
 from optimize_eval.search.state import SearchState, header_of
+from optimize_eval.search.stopping import FAILED, Meter, SearchLimits, Why
 from optimize_eval.store import journal
 from optimize_eval.store.folder import (
     EVALUATIONS,

@@ -24,10 +24,10 @@ from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import Spent
 from optimize_eval.run.host import Stop
 from optimize_eval.search.components import ONLY, Texts, is_plain
-from optimize_eval.search.ending import Meter, Over, Why, cut_off
 from optimize_eval.search.proposals import Proposal, ProposalRequest, ProposerReply
 from optimize_eval.search.proposers import Proposer, ProposerSpec, connect_proposer
 from optimize_eval.search.state import SearchState
+from optimize_eval.search.stopping import Meter, Over, Why, cut_off
 
 MOST_FAILURES = 3  # in a row
 

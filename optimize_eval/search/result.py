@@ -26,10 +26,10 @@ from optimize_eval.findings.wording import ahead_so_far, count
 from optimize_eval.reports.searched import SCHEMA, unified_diff
 from optimize_eval.search.candidate_tree import Node, SearchOutcome
 from optimize_eval.search.components import as_value
-from optimize_eval.search.ending import FAILED, PAUSED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.recorded_scores import scored_in
 from optimize_eval.search.search_plan import FEWEST, Aim
+from optimize_eval.search.stopping import FAILED, PAUSED, Why
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL
 from optimize_eval.store.layout import SINGLE

@@ -23,9 +23,9 @@ from optimize_eval.run.live import Work
 from optimize_eval.run.plan import Unit, sha256_of
 from optimize_eval.run.runner import Record, record_of
 from optimize_eval.run.whereabouts import evaluators_at
-from optimize_eval.search.ending import Meter, cut_off
 from optimize_eval.search.goal import Outcomes, Trial
 from optimize_eval.search.recorded_scores import OF_ITS_PLACE, Elsewhere, outcome_of, scored_in
+from optimize_eval.search.stopping import Meter, cut_off
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
 from optimize_eval.store.layout import key_of

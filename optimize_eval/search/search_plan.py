@@ -25,9 +25,9 @@ from optimize_eval.findings.leakage import joined
 from optimize_eval.run.inputs import Examples
 from optimize_eval.run.splits import SplitSource, label_at
 from optimize_eval.search.components import SearchedPrompt, Texts, components_as_text
-from optimize_eval.search.ending import Needs
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.proposers import ProposerSpec
+from optimize_eval.search.stopping import Needs
 from optimize_eval.store.layout import SINGLE
 
 FEWEST = 10  # examples to learn from, and to choose by

@@ -34,7 +34,6 @@ from optimize_eval.search.components import (
     searched_prompt,
     seed_texts,
 )
-from optimize_eval.search.ending import ON_ABOVE, EarlyStop, SearchLimits
 from optimize_eval.search.goal import Goal, make_goal
 from optimize_eval.search.optimizing import SearchTask, final_calls
 from optimize_eval.search.proposers import ProposerSpec
@@ -47,6 +46,7 @@ from optimize_eval.search.search_plan import (
     with_val,
 )
 from optimize_eval.search.searching import check
+from optimize_eval.search.stopping import ON_ABOVE, EarlyStop, SearchLimits
 
 _OF_A_PROPOSAL = re.compile(r"p\d+")
 

@@ -11,12 +11,12 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.run.host import Stop
 from optimize_eval.search.candidate_tree import Counts, SearchOutcome
 from optimize_eval.search.components import Texts, is_plain, plain
-from optimize_eval.search.ending import PAUSED, Brakes, Meter, Over, Purse, SearchLimits, Why
 from optimize_eval.search.goal import Scorer
 from optimize_eval.search.panel import WORDS, Panel, Refusal, Screen
 from optimize_eval.search.proposals import ProposalRequest
 from optimize_eval.search.search_plan import SearchPlan
 from optimize_eval.search.state import SearchState
+from optimize_eval.search.stopping import PAUSED, Brakes, Meter, Over, Purse, SearchLimits, Why
 
 _LEAST_IDLE = 20  # iterations
 _CUT_SHORT = PAUSED | {Why.EVALUATOR}  # within a step, whose calls the budget had all given

@@ -171,6 +171,12 @@ def test_a_dry_run_loads_nothing_that_calls_or_summarises(tmp_path: Path) -> Non
     (tmp_path / "d.jsonl").write_text('{"input": "x"}\n' * 9)
     wanted = ["--candidate", "a.txt", "--candidate", "b.txt", "--dataset", "d.jsonl", "--dry-run"]
     (found,) = loaded(tmp_path, ["run", "-e", GOOD, *wanted])
-    needless = ("findings.summary_parts", "programs.command", "programs.process", "data.tables", "cli.ending")
+    needless = (
+        "findings.summary_parts",
+        "programs.command",
+        "programs.process",
+        "data.tables",
+        "cli.session_end",
+    )
     assert not {f"optimize_eval.{name}" for name in needless} & found
     assert not {"csv", "fractions", "random", "statistics"} & found

@@ -18,9 +18,9 @@ from optimize_eval.config.prompts import Refusals
 from optimize_eval.config.sweep_files import gate_keys, optimize_keys, run_keys
 from optimize_eval.run.begin_or_resume import NO_GATES, Handling, gate_settings, handling_of
 from optimize_eval.run.bench import benchmark_of
-from optimize_eval.search.ending import EarlyStop
 from optimize_eval.search.proposers import TIMEOUT
 from optimize_eval.search.search_plan import TOP
+from optimize_eval.search.stopping import EarlyStop
 from tests.front_door import Cli
 
 COMMANDS = ("score", "run", "bench", "optimize", "rescore", "report", "diff", "preflight", "serve")

@@ -11,12 +11,12 @@ from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.run.host import Stop
 from optimize_eval.search.candidate_tree import SearchOutcome
 from optimize_eval.search.components import plain
-from optimize_eval.search.ending import SearchLimits
 from optimize_eval.search.goal import Outcomes, Trial, make_goal
 from optimize_eval.search.proposers import PlainProposer, plain_proposer
 from optimize_eval.search.search_plan import WITHOUT_EXAMPLES, Roles, SearchPlan, SearchSplit
 from optimize_eval.search.searching import search
 from optimize_eval.search.state import SearchState
+from optimize_eval.search.stopping import SearchLimits
 
 Evaluate = Callable[[str, str, int | None], Outcome]
 

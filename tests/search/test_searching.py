@@ -14,9 +14,9 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.search.components import plain
-from optimize_eval.search.ending import EarlyStop, Why
 from optimize_eval.search.goal import make_goal
 from optimize_eval.search.search_plan import Selection
+from optimize_eval.search.stopping import EarlyStop, Why
 from tests.benchmarks.truth.searches import searched
 from tests.search.searches import CountingScorer, climbs, failed, make_plan, run, scored, skipped, steps
 

@@ -11,8 +11,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.search.candidate_tree import SearchOutcome
 from optimize_eval.search.components import plain
-from optimize_eval.search.ending import Why
 from optimize_eval.search.state import SearchState
+from optimize_eval.search.stopping import Why
 from tests.search.searches import CountingScorer, climbs, failed, make_plan, run, scored, steps
 
 

@@ -10,9 +10,9 @@ import pytest
 from optimize_eval.base.errors import CannotGoOn, UsageError
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.search.ending import Why
 from optimize_eval.search.goal import Outcomes, Trial, make_goal
 from optimize_eval.search.state import SearchState
+from optimize_eval.search.stopping import Why
 from tests.search.searches import CountingScorer, climbs, make_plan, run, scored, steps
 
 

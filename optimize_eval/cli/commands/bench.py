@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.base.errors import State, UsageError
-from optimize_eval.cli import ending, gates, leaderboards, output
+from optimize_eval.cli import gates, leaderboards, output, session_end
 from optimize_eval.cli.command_line import kept_command
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.viewing import viewed
@@ -51,7 +51,7 @@ def bench(
     elif options.show is not None:
         _show_example(prepared, options.show, as_json=options.as_json)
     elif isinstance(prepared, Prepared):  # datasets, or conversations that are recorded: nobody is ranked
-        ending.carry_out_run(prepared, options)
+        session_end.carry_out_run(prepared, options)
     else:
         _rank(prepared, options)
 
@@ -91,8 +91,8 @@ def _rank(prepared: PreparedBench, options: BenchCommand) -> None:
             summary=finished.summary,
         )
         if not finished.boards and not options.as_json and finished.status is State.DONE:  # nobody is ranked
-            ending.show(finished, options)
-        ending.end(finished, folder=prepared.folder, out=options.out)
+            session_end.show(finished, options)
+        session_end.end(finished, folder=prepared.folder, out=options.out)
 
 
 def _show_plan(prepared: Prepared | PreparedBench, *, as_json: bool) -> None:

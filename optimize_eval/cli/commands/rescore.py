@@ -7,7 +7,7 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.cli import ending, leaderboards, output
+from optimize_eval.cli import leaderboards, output, session_end
 from optimize_eval.cli.command_line import check_meant, is_flag, kept_command, texts_of
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.known_elsewhere import complete_run
@@ -87,7 +87,7 @@ def rescore(
     """Score an existing run with another evaluator; its scores join the run's."""
     if labels is not None:
         _check_alone(scoring, metrics)
-        ending.show(read_labels(run, labels, output.say), shown, has_out=False)
+        session_end.show(read_labels(run, labels, output.say), shown, has_out=False)
         return
     if metrics:
         has_timeout = is_flag(context, "timeout")
@@ -113,8 +113,8 @@ def rescore(
     if bench := prepared.bench:
         leaderboards.tell(finished.boards, bench.path, finished.status, shown)
     else:
-        ending.show(finished, shown, has_out=False)
-    ending.end(finished, again=_AGAIN)
+        session_end.show(finished, shown, has_out=False)
+    session_end.end(finished, again=_AGAIN)
 
 
 def _check_alone(scoring: ScoringOptions, metrics: list[str] | None) -> None:
@@ -173,4 +173,4 @@ def _remeasure(
             summary=finished.summary,
         )
     else:
-        ending.show(finished, shown, has_out=False)
+        session_end.show(finished, shown, has_out=False)
