@@ -22,6 +22,7 @@ from tests.processes import MARK, descriptors, numbers, processes_with
 
 os.environ.pop("PYTHONUNBUFFERED", None)  # it would hide evaluators that forget to flush
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or our program is compiled anew at each start
+gc.disable()  # until all is collected
 sys.dont_write_bytecode = False  # or each worker compiles all tests anew
 for _variable in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TF_BUILD", "TEAMCITY_VERSION"):
     os.environ.pop(_variable, None)  # they change what is printed, and a test that is about one sets it
@@ -36,7 +37,9 @@ os.environ["SETUPTOOLS_USE_DISTUTILS"] = "stdlib"  # its .pth file costs a fifth
 os.environ["PATH"] = (
     f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # python3 is no shim here
 )
-settings.register_profile("here", deadline=None)  # no test says how fast something has to be
+settings.register_profile(  # no test says how fast something has to be; and the fuzz tries more
+    "here", deadline=None, max_examples=50
+)
 settings.load_profile("here")
 for _ignored in (signal.SIGINT, signal.SIGHUP):  # by nohup or a shell's &
     if signal.getsignal(_ignored) is signal.SIG_IGN:  # programs that tests start inherit that, but no handler
@@ -111,4 +114,5 @@ def pytest_collection_finish() -> None:
     """Let no collection of garbage walk over what was loaded and collected: it stays for the whole run."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000)  # as our program has it, or a twentieth of the time goes into collections

@@ -344,7 +344,7 @@ def test_records_of_the_same_run_give_the_same_bytes() -> None:
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_no_record_brings_in_a_number_that_is_none(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 16), label="examples")
     entries = st.lists(ODD_ENTRIES, min_size=n, max_size=n)
@@ -353,7 +353,6 @@ def test_no_record_brings_in_a_number_that_is_none(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=100)
 def test_bounds_hold_the_mean_of_what_failures_could_have_been(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 12), label="examples")
     repeats = data.draw(st.integers(1, 3), label="repeats")
