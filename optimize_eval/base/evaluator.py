@@ -10,7 +10,7 @@ what it was made of, so it does not matter who else takes part in that.
 """
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field, replace
 from threading import RLock
@@ -100,7 +100,9 @@ class Sighted(Protocol):
     def human(self) -> tuple[str, ...]: ...
     @property
     def rival_fields(self) -> tuple[str, ...]: ...
-    def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self: ...
+    @property
+    def objective_fields(self) -> tuple[str, ...]: ...
+    def hiding(self, fields: Collection[str], *, models: bool = False) -> Self: ...
 
 
 @runtime_checkable

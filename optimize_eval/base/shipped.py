@@ -45,6 +45,20 @@ def metric_path(metric: str) -> Path:
     )
 
 
+def rubrics() -> dict[str, Path]:
+    """Find the rubrics that `--rubric @NAME` can name, by their names."""
+    return {file.stem: file for file in sorted(path("evaluators/rubrics").glob("*.toml"))}
+
+
+def rubric_path(name: str) -> Path:
+    """Find a shipped rubric, such as `factuality`."""
+    known = rubrics()
+    if name in known:
+        return known[name]
+    names = ", ".join(f"@{known_name}" for known_name in known)
+    raise UsageError(f"no shipped rubric is called @{name}", hint=f"name one of {names}")
+
+
 def shared_by(program: Path) -> tuple[Path, ...]:
     """Find the modules beside a shipped program that it cannot run without, and those that these need."""
     files: dict[Path, None] = {}

@@ -221,6 +221,8 @@ _RUBRIC_FORMS: dict[str, Schema] = {
     "human_range": {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2},
     "shows_prompt": _BOOLEAN,
     "shows_model": _BOOLEAN,
+    "levels": {"type": "object", "additionalProperties": TEXT, "minProperties": 2},
+    "abstain": _BOOLEAN,
     "against": TEXT,
     "vote": {"enum": [*Vote]},
     "quorum": {"type": "integer", "minimum": 1},

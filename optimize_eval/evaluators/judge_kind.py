@@ -102,7 +102,8 @@ def _of_model(model: str | ModelTable, defaults: EvaluatorSpec, judge: JudgeSpec
 
 def _settings(folder: str) -> checks.Keys:
     def path(value: object) -> str:
-        return checks.beside(folder, checks.text(value))
+        name = checks.text(value)
+        return name if name.startswith("@") else checks.beside(folder, name)
 
     return {
         "objective": checks.text,
@@ -201,6 +202,7 @@ def _identify_member(member: PanelMember) -> JsonDict:
 
 
 _USUAL = JudgeSpec()
+_LATER_IN_RUBRICS = ("levels", "abstain")
 _LATER = (
     *("shows", "hides", "shows_prompt", "shows_model", "hides_model"),
     *("against", "panel", "vote", "quorum", "samples"),
@@ -216,6 +218,9 @@ def identify(name: str, judge: JudgeSpec) -> Identity:
     del known["rubric_file"]  # a rubric may move
     del known["human"], known["human_range"]  # which it is not shown, as others
     known["hides"] = judge.blind_to
+    known["rubric"] = {
+        key: value for key, value in known["rubric"].items() if value or key not in _LATER_IN_RUBRICS
+    }
     for key in _LATER:
         if known[key] == getattr(_USUAL, key):
             del known[key]  # so that a judge that is as usual is the one that it was in older runs

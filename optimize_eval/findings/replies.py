@@ -3,8 +3,10 @@
 Judges leave it in the side information of scores (`usage`, `clamped_from`), models under test in records.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 from optimize_eval.findings.summary_parts import RepliesEntry, ReplyCounts
@@ -22,6 +24,7 @@ _CUT_OFF = "length"
 _THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")  # a provider's are told apart before
 _LONGEST_MARK = max(map(len, _THOUGHTS))
 _ROUNDING = 0.001
+_OF_GPT = re.compile(r"o\d")  # o1, o3 and so on
 _MOST_NAMED = 5
 
 
@@ -170,6 +173,23 @@ def doubts_of_models(models: "Sequence[ModelScores]", written: Mapping[str, str]
         yield from _refused_or_empty(model.adapter, model)
     rows: dict[str, Counter[str]] = {model.adapter: Counter(model.answered_by or {}) for model in models}
     yield from _answering(rows, written)
+
+
+def of_one_family(summary: Summary, models: Iterable[str]) -> Iterator[str]:
+    """Point out judges that are of the family of a model that they judge, which they may prefer."""
+    for judge, called in summary.judges.items():
+        family = _family(called)
+        if alike := [model for model in models if family and _family(model) == family]:
+            yield (
+                f"{judge} ({called}) and {', '.join(alike[:_MOST_NAMED])} are of one family, and judges "
+                "prefer their own: let a model of another maker judge, too"
+            )
+
+
+def _family(model: str) -> str:
+    """Take the first word of a model's own name: of openai/gpt-4o-mini it is gpt."""
+    name = model.rpartition("/")[2].lower().removeprefix("chat")
+    return "gpt" if _OF_GPT.match(name) else name[: len(name) - len(name.lstrip(ascii_lowercase))]
 
 
 def _answering(rows: Mapping[str, Counter[str]], requested: Mapping[str, str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from optimize_eval.base import files
 from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
-from optimize_eval.findings.replies import beyond_scale, judges_of, name_evaluator
+from optimize_eval.findings.replies import beyond_scale, judges_of, name_evaluator, of_one_family
 from optimize_eval.findings.summary import additions_left_out, summarise, without
 from optimize_eval.findings.summary_shape import SCHEMA, Point, Summary, Verdict
 from optimize_eval.findings.tried import corrections_in, shown_by
@@ -145,7 +145,8 @@ def _stability_of(run: StoredRun) -> "tuple[Stability, ...]":
 def _verdict(run: StoredRun, summary: Summary, layout: Layout) -> Verdict:
     """Say what the run's settings and its search leave of a verdict."""
     settings = run.document.settings
-    doubts = (*doubts_about_code(settings), *doubts_about_rules(settings))
+    families = of_one_family(summary, [model.name for model in run.document.selected_models])
+    doubts = (*doubts_about_code(settings), *doubts_about_rules(settings), *families)
     points = (*summary.verdict.points, *(Point(mark="!", text=text) for text in doubts))
     verdict = without_rules(summary) or _chosen_by_results(summary, run.document.chosen_after)
     verdict = verdict or replace(summary.verdict, points=points)

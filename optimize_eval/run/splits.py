@@ -161,7 +161,7 @@ def _fields_named(spec: EvaluatorSpec) -> Iterator[tuple[str, str]]:
     target = spec.target
     if isinstance(target, Sighted):
         named = {"shows": target.shows, "hides": target.hides, "human": target.human}
-        named["against"] = target.rival_fields
+        named |= {"against": target.rival_fields, "its objective": target.objective_fields}
         yield from ((key, path) for key, paths in named.items() for path in paths)
 
 

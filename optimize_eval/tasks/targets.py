@@ -11,7 +11,7 @@ the others as they are. How an evaluator that scores is identified is handed in.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -181,7 +181,11 @@ class PromptTask(TaskTarget):
     def rival_fields(self) -> tuple[str, ...]:
         return self._sighted.rival_fields if self._sighted else ()
 
-    def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
+    @property
+    def objective_fields(self) -> tuple[str, ...]:
+        return self._sighted.objective_fields if self._sighted else ()
+
+    def hiding(self, fields: Collection[str], *, models: bool = False) -> Self:
         return replace(self, scorer=self.scorer.hiding(fields, models=models))
 
 

@@ -243,3 +243,91 @@ def test_samples_are_votes_of_one_judge(cli: Cli, fake_model: StartModel, tmp_pa
     [panel] = done.json["summary"]["panels"]
     assert (panel["units"], panel["judges"][0]["votes"], panel["judges"][0]["turns"]) == (4, 12, False)
     assert done.json["summary"]["rows"][0]["splits"]["train"]["mean"] == pytest.approx((0.2 * 4 + 8) / 12)
+
+
+ANCHORED = """
+levels = {1 = "rude", 5 = "kind"}
+abstain = true
+objective = "It is kind, as {{rule.text}} says."
+"""
+MAYBE: list[dict[str, Any]] = [
+    {"when": {"any": "nothing to see"}, "json": {"reasoning": "empty", "score": 1, "abstain": True}},
+    {"json": {"reasoning": "kind", "score": 4, "abstain": False, "confidence": 1}},
+]
+
+
+def test_levels_anchor_scores_an_objective_takes_in_fields_and_who_abstains_skips(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    rows = [{"old": "dear", "rule": {"text": "rule one"}}, {"old": "nothing to see", "rule": {"text": "two"}}]
+    rows += [{"old": "hi", "rule": {}}]
+    (tmp_path / "rubric.toml").write_text(ANCHORED)
+    sweep = SWEEP.replace('objective = "It helps."\n', "")
+    model = fake_model(MAYBE)
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    more, fields = 'rubric = "rubric.toml"', json.dumps(["old"])
+    (tmp_path / "s.toml").write_text(
+        sweep.format(base=model.base, more=more, judge='"vllm/m"', fields=fields)
+    )
+    done = called(cli, "--json")
+    summary = done.json["summary"]
+    assert summary["units"] == {"total": 3, "scored": 1, "failed": 0, "skipped": 2, "owed": 0}
+    assert summary["rows"][0]["splits"]["train"]["mean"] == 0.75
+    assert [skip["first_message"] for skip in summary["skips"]] == ["the judge abstains: empty"]
+    systems = [body["messages"][0]["content"] for body in model.bodies()]
+    assert "What scores stand for:\n- 1: rude\n- 5: kind" in systems[0]
+    assert "a number from 1 to 5" in systems[0]
+    assert any("It is kind, as rule one says." in text for text in systems)
+    assert len(systems) == 2, "an objective without its field is not asked"
+
+
+@pytest.mark.parametrize("more", ['human = "h"', 'against = "h"', "candidate"])
+def test_an_objective_takes_in_nothing_that_a_judge_may_not_see(
+    more: str, cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    field = "old" if more == "candidate" else "h"
+    start(fake_model, tmp_path, FIRST, [{"old": "a", "h": "b"}], more * (more != "candidate"), fields=["old"])
+    sweep = (tmp_path / "s.toml").read_text().replace("It helps.", f"As {{{{{field}}}}} says.")
+    (tmp_path / "s.toml").write_text(sweep)
+    done = called(cli)
+    assert (done.status, f"takes in '{field}', which no judge may see" in done.stderr) == (2, True), (
+        done.stderr
+    )
+
+
+def test_rubrics_ship_and_are_listed(cli: Cli, fake_model: StartModel) -> None:
+    listed = cli("evaluators", "--json").json["rubrics"]
+    names = [rubric["name"] for rubric in listed]
+    assert names == [
+        "@context_precision",
+        "@context_recall",
+        "@factuality",
+        "@helpfulness",
+        "@relevance",
+        "@safety",
+    ]
+    assert "Is nothing in the candidate that could harm?" in " ".join(cli("evaluators").stdout.split())
+    assert "abstain = true" in cli("evaluators", "show", "@safety").stdout
+    model = fake_model(MAYBE)
+    for name in names:
+        judged = ("-e", "judge:vllm/m", "--rubric", name, "--api-base", model.base)
+        assert cli("score", "-", *judged, stdin=b"x").json["score"] == 0.75
+    refused = cli("score", "-", "-e", "judge:vllm/m", "--rubric", "@fact", stdin=b"x")
+    assert (refused.status, "no shipped rubric is called @fact" in refused.stderr) == (2, True)
+
+
+def test_a_judge_of_the_family_of_the_model_is_warned_of(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    judging: dict[str, Any] = {"when": {"any": "You are a judge"}, "json": {"reasoning": "r", "score": 1}}
+    model = fake_model([judging, {"text": "hi"}])
+    (tmp_path / "p.txt").write_text("Greet {{name}}.")
+    (tmp_path / "d.jsonl").write_text('{"name": "Ada"}\n' * 3)
+    prompt = ("--prompt", "p.txt", "--dataset", "d.jsonl", "--no-preflight", "--api-base", model.base)
+    judged = ("-e", "judge:vllm/gpt-4o-mini", "--objective", "It greets.")
+    done = cli("run", *prompt, *judged, "--model", "vllm/o3", "--out", "r")
+    assert "and vllm/o3 are of one family" in " ".join(cli("report", "r", "--details").stdout.split()), (
+        done.stderr
+    )
+    cli("run", *prompt, *judged, "--model", "vllm/qwen3", "--out", "s")
+    assert "of one family" not in cli("report", "s", "--details").stdout

@@ -15,7 +15,7 @@ from optimize_eval.cli.known_elsewhere import complete_shipped
 from optimize_eval.evaluators.kinds import parse_evaluator
 from optimize_eval.programs.exchange import argv_of
 from optimize_eval.reports.terminal import lists
-from optimize_eval.reports.terminal.lists import ShippedEvaluator
+from optimize_eval.reports.terminal.lists import ShippedEvaluator, ShippedRubric
 
 EXAMPLES = """\b
 Examples:
@@ -49,16 +49,20 @@ def evaluators(context: typer.Context, as_json: groups.Json = False) -> None:
 def list_(as_json: groups.Json = False) -> None:
     """List the evaluators that ship and what each scores."""
     listed = [_describe(name, program) for name, program in sorted(shipped.programs().items())]
+    rubrics = [
+        ShippedRubric(name=name, summary=shipped.summary_of(file), file=str(file))
+        for name, file in shipped.rubrics().items()
+    ]
     if as_json:
-        output.emit_json(lists.evaluators_to_dict(listed))
+        output.emit_json(lists.evaluators_to_dict(listed, rubrics))
     else:
-        output.emit(lists.render_evaluators(listed, screen=output.screen()))
+        output.emit(lists.render_evaluators(listed, rubrics, screen=output.screen()))
 
 
 @app.command(epilog=EXAMPLES)
 def show(name: EvaluatorName) -> None:
     """Print the program."""
-    program = _program(name)
+    program = shipped.rubrics().get(_bare(name)) or _program(name)
     output.emit_pieces([program.read_text(encoding="utf-8")])
     for needed in shipped.shared_by(program):
         output.say(f"it needs {needed.name} beside it: `optimize-eval evaluators copy` copies both")

@@ -26,6 +26,7 @@ from optimize_eval.models.judging.rubric import (
     AnswerForm,
     JudgeSpec,
     Rubric,
+    objective_for,
     shown_example,
 )
 from optimize_eval.models.judging.verdicts import Unusable
@@ -56,14 +57,14 @@ _CLOSING = "Judge the candidate by the objective, and answer with the JSON objec
 def messages(judge: JudgeSpec, payload: Payload, pair: Sequence[str] = ()) -> list[_Said]:
     """Put one question, about a pair of texts where the judge compares; the marker is fresh each time."""
     return [
-        {"role": "system", "content": instructions(judge)},
+        {"role": "system", "content": instructions(judge, objective_for(judge, payload.example))},
         {"role": "user", "content": _question(judge, payload, pair)},
     ]
 
 
-def instructions(judge: JudgeSpec) -> str:
-    """Say how to judge, and in which form to answer."""
-    return _instructions(judge.objective.strip(), judge.answers, judge.shows_prompt)
+def instructions(judge: JudgeSpec, objective: str | None = None) -> str:
+    """Say how to judge, and in which form to answer; without an example's objective with that of all."""
+    return _instructions((objective or judge.objective).strip(), judge.answers, judge.shows_prompt)
 
 
 @lru_cache(maxsize=64)  # they are the same for every call
@@ -73,6 +74,7 @@ def _instructions(objective: str, rubric: Rubric, shows_prompt: bool) -> str:  #
         f"Objective:\n{objective}",
         *_of_dimensions(rubric),
         *_of_constraints(rubric),
+        *_of_levels(rubric),
         _FENCE_OF_TWO if rubric.form is AnswerForm.COMPARISON else _FENCE,
         *([_PROMPT] if shows_prompt else []),
         f"Answer with one JSON object and nothing else:\n{_shape(rubric)}",
@@ -101,6 +103,11 @@ def _of_constraints(rubric: Rubric) -> list[str]:
     return ["\n".join([heading, *lines])]
 
 
+def _of_levels(rubric: Rubric) -> list[str]:
+    lines = [f"- {number:g}: {text}" for number, text in rubric.levels]
+    return ["\n".join(["What scores stand for:", *lines])] if lines else []
+
+
 def _shape(rubric: Rubric) -> str:
     """Write the answer's object with words for its values."""
     keys = {"reasoning": '"why, in a few sentences"'}
@@ -120,6 +127,8 @@ def _shape(rubric: Rubric) -> str:
             keys["score"] = f"a number from {rubric.score_min:g} to {rubric.score_max:g}"
     if rubric.constraints:
         keys["violated"] = "[the names of violated constraints, or none]"
+    if rubric.abstain:
+        keys["abstain"] = "true where nobody could judge this by what is shown, else false"
     keys["confidence"] = "a number from 0 to 1"
     return "{" + ", ".join(f"{_quote(key)}: {value}" for key, value in keys.items()) + "}"
 

@@ -6,7 +6,7 @@ All problems of a file are told at once. How a rubric is put to a model stands i
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
@@ -14,12 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from optimize_eval.base import files, strict_json
+from optimize_eval.base import files, shipped, strict_json
 from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import Payload
+from optimize_eval.data.selection import value_at
 from optimize_eval.models.chat import ChatSpec, with_options
 
 
@@ -95,6 +96,8 @@ class Rubric:
     correct_labels: tuple[str, ...] = ()
     incorrect_labels: tuple[str, ...] = ()
     labels: tuple[tuple[str, float], ...] = ()  # of a labeler, with what each scores; none: any label
+    levels: tuple[tuple[float, str], ...] = ()  # what numbers of a scorer stand for
+    abstain: bool = False  # it may say that it cannot judge, and the example is skipped
 
     @property
     def shares(self) -> dict[str, float]:
@@ -141,6 +144,8 @@ def schema_of(rubric: Rubric) -> JsonDict:
             keys["score"] = {"type": "number", **ends}
     if rubric.constraints:
         keys["violated"] = {"type": "array", "items": _one_of(rubric.keyed_constraints)}
+    if rubric.abstain:
+        keys["abstain"] = {"type": "boolean"}
     return _object({**keys, "confidence": _SHARE})
 
 
@@ -210,6 +215,11 @@ class JudgeSpec:
         return (self.against,) if self.against and self.against != BASELINE else ()
 
     @property
+    def objective_fields(self) -> tuple[str, ...]:
+        """Name the fields of examples that the objective takes in."""
+        return tuple(dict.fromkeys(_FIELD.findall(self.objective)))
+
+    @property
     def compares_with_baseline(self) -> bool:
         return self.against == BASELINE
 
@@ -218,10 +228,43 @@ class JudgeSpec:
         """Say in which form it answers."""
         return COMPARING if self.against else self.rubric
 
-    def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
+    def hiding(self, fields: Collection[str], *, models: bool = False) -> Self:
         """Give the judge that is not shown these fields either, nor which model is meant."""
         hides_model = self.hides_model or (models and not self.shows_model)
+        _check_objective(self, fields)
         return replace(self, hides=tuple(sorted({*self.hides, *fields})), hides_model=hides_model)
+
+
+_FIELD = re.compile(r"\{\{[ \t]*+([\w.-]++)[ \t]*+\}\}")
+
+
+def _is_within(path: str, hidden: Iterable[str]) -> bool:
+    """Return True if a path names what is hidden, something in it, or what holds it."""
+    return any(f"{path}.".startswith(f"{other}.") or f"{other}.".startswith(f"{path}.") for other in hidden)
+
+
+def _check_objective(judge: JudgeSpec, fields: Collection[str] = ()) -> None:
+    """Refuse an objective that would show a judge what it may not see."""
+    hidden = {*fields, *judge.human, *judge.rival_fields}
+    if shown := sorted(path for path in judge.objective_fields if _is_within(path, hidden)):
+        raise UsageError(
+            f"the objective of {judge.model} takes in {shown[0]!r}, which no judge may see",
+            hint="it holds a candidate, a rival or what people say: name another field in {{…}}",
+        )
+
+
+def objective_for(judge: JudgeSpec, example: bytes | None) -> str:
+    """Write the objective for an example; raises KeyError with a field that is not there."""
+    if "{{" not in judge.objective:
+        return judge.objective
+    value = strict_json.loads(example.decode(), unique_keys=False) if example else {}
+
+    def fill(field: re.Match[str]) -> str:
+        if (said := value_at(value, field[1])) is None:
+            raise KeyError(field[1])
+        return said if isinstance(said, str) else strict_json.dumps(said).decode()
+
+    return _FIELD.sub(fill, judge.objective)
 
 
 @frozen
@@ -299,6 +342,7 @@ def check_judge(judge: JudgeSpec) -> JudgeSpec:
             hint="leave out dimensions, constraints, labels, scales, shows_prompt and shows_model",
         )
     _check_votes(judge)
+    _check_objective(judge)
     if judge.against.startswith("@") and not judge.compares_with_baseline:
         raise UsageError(f"against {judge.against!r}", hint=_AGAINST)
     if judge.objective.strip():
@@ -438,6 +482,8 @@ FieldCheck = Callable[[Any, str, Complain], Any]
 
 RESERVED = frozenset(  # keys of a judge's side info, which no dimension can have
     {
+        "abstain",
+        "abstained",
         "better",
         "clamped_from",
         "confidence",
@@ -466,14 +512,17 @@ _OF_A_FORM = {  # key → the forms that have it
     "correct_labels": (AnswerForm.CLASSIFIER,),
     "incorrect_labels": (AnswerForm.CLASSIFIER,),
     "labels": (AnswerForm.LABELER,),
+    "levels": (AnswerForm.SCORER,),
+    "abstain": tuple(AnswerForm),
 }
 _DIMENSION = ("name", "weight", "description")
 _CONSTRAINT = ("name", "text")
 
 
 def load_rubric(path: str) -> JudgeSpec:
-    """Read a file into a judge without a model; raises DataError with all its problems."""
-    return replace(read_rubric(said_in(path), path), rubric_file=path)
+    """Read a file, or one that ships, into a judge without a model; raises DataError with all problems."""
+    file = str(shipped.rubric_path(path[1:])) if path.startswith("@") else path
+    return replace(read_rubric(said_in(file), file), rubric_file=path)
 
 
 def read_rubric_text(text: str, source: str) -> JudgeSpec:
@@ -503,6 +552,9 @@ def read_rubric(said: JsonMapping, source: str) -> JudgeSpec:
     _refuse_unknown("", said, _CHECKS, complain)
     fields = {key: check(said[key], key, complain) for key, check in _CHECKS.items() if key in said}
     fields["form"] = form = fields.get("form") or _form_of(said)
+    if levels := fields.get("levels"):
+        ends = {"score_min": levels[0][0], "score_max": levels[-1][0]}
+        fields |= {key: fields.get(key, end) for key, end in ends.items()}
     for key in said.keys() & _OF_A_FORM.keys():
         if form not in _OF_A_FORM[key]:
             complain(key, f"this is no key of the form {form}")
@@ -657,6 +709,19 @@ def _scored_labels(value: Any, key: str, complain: Complain) -> tuple[tuple[str,
     return tuple((label, read_between(value[label], at(key, label), complain, most=1)) for label in labels)
 
 
+def _levels(value: Any, key: str, complain: Complain) -> tuple[tuple[float, str], ...]:
+    """Read what numbers stand for, in their order."""
+    said = value if isinstance(value, Mapping) else {}
+    try:
+        levels = sorted((float(number), text) for number, text in said.items())
+    except (TypeError, ValueError):
+        levels = []
+    if len(levels) < 2 or not all(math.isfinite(number) for number, _ in levels):  # noqa: PLR2004  no scale
+        complain(key, 'write what two numbers or more stand for: {1 = "not at all", 5 = "fully"}')
+        return ()
+    return tuple((number, read_text(text, at(key, f"{number:g}"), complain)) for number, text in levels)
+
+
 _CHECKS: Mapping[str, FieldCheck] = {
     "objective": read_text,
     "form": _form,
@@ -667,6 +732,8 @@ _CHECKS: Mapping[str, FieldCheck] = {
     "correct_labels": read_labels,
     "incorrect_labels": read_labels,
     "labels": _scored_labels,
+    "levels": _levels,
+    "abstain": read_boolean,
     "temperature": partial(read_between, most=HOTTEST),
     "max_tokens": partial(read_whole, least=1),
     "seed": partial(read_whole, least=0),

@@ -338,6 +338,7 @@ class Judgement:
 
     score: float
     side_info: SideInfo = field(default_factory=dict)
+    abstains: bool = field(default=False, repr=False)  # then the score says nothing
 
     @property
     def off_scale(self) -> str:
@@ -366,13 +367,19 @@ def parse_reply(text: str, rubric: Rubric, judged: Collection[str] = ()) -> Judg
     """
     answer = answer_in(text, rubric, judged)
     noted = {**_reasoning(answer), **_confidence(answer)}
+    if rubric.abstain and answer.get("abstain") is True:
+        return Judgement(score=0.0, side_info=noted, abstains=True)
+    return _judge(answer, rubric, noted)
+
+
+def _judge(answer: Said, rubric: Rubric, noted: SideInfo) -> Judgement:
     match rubric.form:
         case AnswerForm.CLASSIFIER:
             return _judge_class(answer, rubric, noted)
         case AnswerForm.LABELER:
             return _judge_label(answer, rubric, noted)
         case AnswerForm.COMPARISON:
-            return _judge_places(answer, _reasoning(answer))
+            return _judge_places(answer, noted)
         case AnswerForm.SCORER:
             return _hold_to_constraints(_judge_on_scale(answer, rubric, noted), answer, rubric)
         case _ if rubric.dimensions:

@@ -26,6 +26,7 @@ from optimize_eval.models.judging.rubric import (
     check_judge,
     judge_of,
     model_of,
+    objective_for,
     schema_of,
     score_of,
 )
@@ -33,6 +34,7 @@ from optimize_eval.models.judging.verdicts import Judgement, parse_reply
 from optimize_eval.models.live import CallerOfModels, Model, live_model
 from optimize_eval.programs.exchange import call_singly
 
+_LONGEST_WHY = 1000
 _SAME = {"reasoning": "both texts are the same", "same": True}
 
 _off_scale = attrgetter("off_scale")
@@ -65,6 +67,8 @@ class JudgeEvaluator(CallerOfModels):
 
     def call(self, payload: Payload, deadline: float) -> Answered:
         encode(payload)  # refuses what no message could hold
+        if why := _missing(self._judge, payload):
+            return Skip(why=why)
         rival = _rival_of(self._judge, payload)
         if isinstance(rival, Skip):
             return rival
@@ -108,14 +112,23 @@ class JudgeEvaluator(CallerOfModels):
         error.spent, error.before = asking.spent, asking.before
         return error
 
-    def _answer(self, asking: "_Asking", orders: int) -> Answer:
-        votes = {
+    def _answer(self, asking: "_Asking", orders: int) -> Answered:
+        given = {
             number: _vote([asking.came[number, order] for order in range(orders)])
             for number in range(len(self._seats))
             if number not in asking.failed
         }
+        votes = {number: vote for number, vote in given.items() if not vote.abstains}
         replies = [reply for asked in asking.came.values() for reply in asked.replies]
-        side_info = {**self._side_info(votes), **self._failures(asking), "usage": usage_of(replies)}
+        usage = {"usage": usage_of(replies)}
+        if not votes:
+            why = next(
+                (vote.side_info["reasoning"] for vote in given.values() if "reasoning" in vote.side_info), ""
+            )
+            return Skip(why=f"the judge abstains: {why[:_LONGEST_WHY]}", side_info=usage, spent=asking.spent)
+        abstained = [self._seats[number].name for number in given if number not in votes]
+        noted = {**self._failures(asking), **({"abstained": abstained} if abstained else {})}
+        side_info = {**self._side_info(votes), **noted, **usage}
         score = score_of(self._judge.vote, [vote.score for vote in votes.values()])
         return Answer(score=score, side_info=side_info, spent=asking.spent)
 
@@ -173,6 +186,15 @@ class _Asking:
             self.came[seat, order] = asked
             self.spent += asked.spent
             self.before += time.monotonic() - began - asked.spent.waited
+
+
+def _missing(judge: JudgeSpec, payload: Payload) -> str:
+    """Say which field the objective lacks; empty where it has all."""
+    try:
+        objective_for(judge, payload.example)
+    except KeyError as missing:
+        return f"the example has no {missing}, which the objective takes in"
+    return ""
 
 
 def _rival_of(judge: JudgeSpec, payload: Payload) -> str | Skip | None:

@@ -300,7 +300,18 @@ class ShippedEvaluator:
     command: Sequence[str]
 
 
-def render_evaluators(evaluators: Sequence[ShippedEvaluator], *, screen: Screen) -> str:
+@frozen
+class ShippedRubric:
+    """What `--rubric @NAME` names."""
+
+    name: str
+    summary: str
+    file: str
+
+
+def render_evaluators(
+    evaluators: Sequence[ShippedEvaluator], rubrics: Sequence[ShippedRubric], *, screen: Screen
+) -> str:
     """Write what each does beside its name, or below it where there is no room."""
     name_width = max(len(evaluator.name) for evaluator in evaluators)
     language_width = max(len(evaluator.language) for evaluator in evaluators)
@@ -308,6 +319,9 @@ def render_evaluators(evaluators: Sequence[ShippedEvaluator], *, screen: Screen)
     for evaluator in evaluators:
         head = f" @{evaluator.name:<{name_width}}  {evaluator.language:<{language_width}}  "
         lines += screen.wrap(head, evaluator.summary)
+    lines.append(" rubrics of judges: --rubric @NAME")
+    for rubric in rubrics:
+        lines += screen.wrap(f" @{rubric.name:<{name_width}}  {'rubric':<{language_width}}  ", rubric.summary)
     return "\n".join([*lines, *_which(screen)])
 
 
@@ -341,8 +355,16 @@ def _which(screen: Screen) -> list[str]:
     return ["", " which one?", *(line for row in rows for line in row)]
 
 
-def evaluators_to_dict(evaluators: Sequence[ShippedEvaluator]) -> JsonMapping:
-    return {"schema": EVALUATORS_SCHEMA, "evaluators": [_evaluator_to_dict(one) for one in evaluators]}
+def evaluators_to_dict(
+    evaluators: Sequence[ShippedEvaluator], rubrics: Sequence[ShippedRubric]
+) -> JsonMapping:
+    return {
+        "schema": EVALUATORS_SCHEMA,
+        "evaluators": [_evaluator_to_dict(one) for one in evaluators],
+        "rubrics": [
+            {"name": f"@{rubric.name}", "summary": rubric.summary, "file": rubric.file} for rubric in rubrics
+        ],
+    }
 
 
 def _evaluator_to_dict(one: ShippedEvaluator) -> JsonDict:
