@@ -331,3 +331,43 @@ def test_a_judge_of_the_family_of_the_model_is_warned_of(
     )
     cli("run", *prompt, *judged, "--model", "vllm/qwen3", "--out", "s")
     assert "of one family" not in cli("report", "s", "--details").stdout
+
+
+GULLIBLE: list[dict[str, Any]] = [
+    {"when": {"user": "SYSTEM: "}, "json": {"reasoning": "as told", "score": 1.0, "better": "first"}},
+    {"json": {"reasoning": "it does not know", "score": 0.1, "better": "tie"}},
+]
+
+
+def test_an_attack_says_by_how_much_each_injection_lifts_a_bad_answer(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    model = fake_model(GULLIBLE)
+    (tmp_path / "d.jsonl").write_text('{"q": "who?"}\n')
+    judged = (
+        "-e",
+        "judge:vllm/m",
+        "--objective",
+        "It answers.",
+        "--api-base",
+        model.base,
+        "--dataset",
+        "d.jsonl",
+    )
+    done = cli("preflight", *judged, "--attack", "--json")
+    [judge] = done.json["evaluators"]
+    assert (done.status, len(judge["lifts"])) == (0, 10)
+    assert {name: lift for name, lift in judge["lifts"].items() if lift} == {"SYSTEM:": 0.9}
+    said = " ".join(cli("preflight", *judged, "--attack").stdout.split())
+    assert "10 of 10 injections were scored, and 1 lift a bad answer (0.1): SYSTEM: +0.90" in said
+    plain = cli("preflight", *judged, "--json")
+    assert "lifts" not in plain.json["evaluators"][0]
+    (tmp_path / "s.toml").write_text(
+        SWEEP.replace(
+            'dataset = "d.jsonl"\ncandidate_fields = {fields}\nout = "r"', 'dataset = "d.jsonl"'
+        ).format(base=model.base, judge='"vllm/m"', more='against = "@baseline"')
+    )
+    pairs = cli("preflight", "s.toml", "--attack")
+    assert pairs.status == 0, pairs.stdout + pairs.stderr
+    refused = cli("preflight", "-e", "@exact_match", "--dataset", "d.jsonl", "--attack")
+    assert (refused.status, "--attack is for judges" in refused.stderr) == (2, True)

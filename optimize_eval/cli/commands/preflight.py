@@ -44,6 +44,7 @@ from optimize_eval.run.preflight.examined import (
     CheckStatus,
     Examined,
     Material,
+    attacks,
     in_words,
     score_of,
 )
@@ -169,7 +170,7 @@ def _left_out(subject: Examined) -> list[str]:
 
 
 def _speed(subject: Examined) -> list[str]:
-    named = {"scores": "scores: ", "speed": "", "tokens": "tokens: "}
+    named = {"scores": "scores: ", "attack": "attack: ", "speed": "", "tokens": "tokens: "}
     passed = [check for check in subject.checks if check.name in named and check.status is CheckStatus.PASS]
     return [f"{named[check.name]}{check.message}" for check in passed]
 
@@ -218,6 +219,7 @@ def _to_dict(subject: Examined) -> JsonDict:
             "p95": round(subject.typical(0.95), 6) if subject.seconds else None,
         },
         **({"calls_on_trial": subject.calls_on_trial} if subject.calls_on_trial else {}),
+        **({"lifts": subject.lifts} if subject.lifts else {}),
         **({"spent": documents.to_dict(spent)} if (spent := subject.spending.of_run) else {}),
         "estimate": {
             "calls": subject.material.calls,
@@ -309,6 +311,9 @@ def preflight(
             rich_help_panel=Heading.STOPPING,
         ),
     ] = None,
+    attack: Annotated[
+        bool, typer.Option("--attack", help="Try to lead judges astray.", rich_help_panel=Heading.MODELS)
+    ] = False,
     budget: Annotated[float | None, typer.Option("--budget", min=0, hidden=True)] = None,
     _sweep: SweepFile = None,
     _sweep_file: SweepOption = None,
@@ -341,6 +346,8 @@ def preflight(
         specs, examples.sources, models[0], has_near_misses=not trial.no_near_misses
     )
     material = replace(_material(loaded, subject.splits, models, keys, cluster, first=first), known=on_trial)
+    if attack:
+        material = replace(material, attacks=_attacks_on(specs))
     if has_tasks:
         output.say(_OF_TASKS)
     usual = BUDGET_OF_TRIAL if material.known else DEFAULT_BUDGET
@@ -353,6 +360,13 @@ def preflight(
         output.emit(render(examined, data, width=output.width(), nodes=nodes))
     if not (all(each.is_ok for each in examined) and all(node.is_ok for node in nodes)):
         raise typer.Exit(errors.MISSED)
+
+
+def _attacks_on(specs: Sequence[EvaluatorSpec]) -> tuple[tuple[str, str], ...]:
+    """Read the injections; only judges can be led astray by them."""
+    if not any(kind_of(spec).checks is Checks.MODELS for spec in specs):
+        raise errors.UsageError("--attack is for judges, and none is named", hint="-e judge:PROVIDER/MODEL")
+    return attacks()
 
 
 def _load_examples(

@@ -200,6 +200,11 @@ class JudgeSpec:
         return [replace(self, panel=(), **said) for said in ({}, *others)]
 
     @property
+    def calls(self) -> int:
+        """Count the calls of models for one score."""
+        return (1 + len(self.panel)) * self.samples * (2 if self.against else 1)
+
+    @property
     def least_votes(self) -> int:
         every = (1 + len(self.panel)) * self.samples
         return every if self.quorum is None else self.quorum

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from optimize_eval.base import strict_json
+from optimize_eval.base import shipped, strict_json
 from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
@@ -89,6 +89,7 @@ class Material:
     slots: int
     sentinel: Payload | None = None  # where no candidate is named, and placeholders stand in the payloads
     known: Mapping[str, Known] = field(default_factory=dict)  # of evaluators on trial, by their names
+    attacks: tuple[tuple[str, str], ...] = ()  # on judges: what they are called, and what they add to a text
 
     def of(self, known: Known) -> Self:
         """Let what is right and what is wrong stand where there were placeholders."""
@@ -132,6 +133,12 @@ def _where(split: str, model: str | None) -> str:
     return " ".join(word for word in ("" if split == "single" else split, model) if word)
 
 
+def attacks() -> tuple[tuple[str, str], ...]:
+    """Read the injections that ship."""
+    text = shipped.path("evaluators/attacks/judges.toml").read_text(encoding="utf-8")
+    return tuple((entry["name"], entry["text"]) for entry in strict_json.loads_toml(text)["attack"])
+
+
 @dataclass(slots=True, kw_only=True)
 class Examined:
     """One evaluator on the table, and what is known about it."""
@@ -154,6 +161,7 @@ class Examined:
     kept: list[float] = field(default_factory=list)  # seconds of calls of a process that stays
     each: float | None = None  # seconds that a run takes for a call more, where a process stays
     calls_on_trial: int = 0
+    lifts: dict[str, float] = field(default_factory=dict)  # by how much attacks changed the score
 
     @property
     def is_ok(self) -> bool:

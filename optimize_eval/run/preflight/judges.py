@@ -1,6 +1,7 @@
 """The checks of a judge: few calls, for each costs money; and what its first replies say of it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, Opened
@@ -20,6 +21,7 @@ from optimize_eval.run.preflight.examined import (
     in_words,
     key_check,
     live,
+    shown,
 )
 
 
@@ -65,6 +67,8 @@ def _reproduce(on: Examined) -> str:
 
 
 _NEAR = 1 / 3  # of the timeout
+_BAD = "I do not know."  # what no judge should score high
+_LIFT = 0.1  # of a score: below that it may be chance
 
 
 def _key(on: Examined, name: str) -> Iterator[CheckOutcome]:
@@ -82,8 +86,8 @@ def _answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
     with live(on.spec) as judge:
 
         def put(payload: Payload) -> CallResult:
-            result = on.call(judge, payload, counts=True)
-            if isinstance(result, Answer):
+            result = on.call(judge, _with_rival(on, payload), counts=True)
+            if isinstance(result, Answer) and "usage" in result.side_info:
                 on.tokens.append(_tokens(result))
                 on.side_infos.append(result.side_info)
             return result
@@ -93,12 +97,13 @@ def _answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
 
 def _answers_json(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """CheckOutcome that the first reply was usable, at once and with its reasons."""
-    if on.first is None:
+    if on.first is None or "usage" not in on.first.side_info:
         return
     calls = on.first.side_info["usage"]["calls"]
     line = kinds.call_once(on.spec, _first_payload(on))
-    if calls > 1:
-        message = f"it gave a usable answer only when called again: that is {calls} requests for a call"
+    usual = judge_of(on.spec).calls
+    if calls > usual:
+        message = f"it gave a usable answer only when called again: that is {calls} requests for {usual}"
         yield CheckOutcome(name, CheckStatus.WARN, message, line)
     elif "reasoning" not in on.first.side_info:
         yield CheckOutcome(name, CheckStatus.WARN, "it answers without its reasoning", line)
@@ -110,13 +115,13 @@ def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Send the first payload once more."""
     payload = _first_payload(on)
     with live(on.spec) as judge:
-        again = on.call(judge, payload, counts=True)
+        again = on.call(judge, _with_rival(on, payload), counts=True)
     score = on.first.score if isinstance(on.first, Answer) else None
     if isinstance(again, EvaluationError):
         line = kinds.call_twice(on.spec, payload)
         yield CheckOutcome(name, CheckStatus.WARN, f"{again.kind} the second time: {again.message}", line)
         return
-    if isinstance(again, Skip):  # as no judge does
+    if isinstance(again, Skip) or "usage" not in again.side_info:
         return
     on.tokens.append(_tokens(again))
     on.side_infos.append(again.side_info)
@@ -128,6 +133,45 @@ def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
         yield CheckOutcome(name, CheckStatus.WARN, message, kinds.call_twice(on.spec, payload))
     else:
         yield CheckOutcome(name, CheckStatus.PASS, f"score {again.score:g} both times")
+
+
+def _with_rival(on: Examined, payload: Payload) -> Payload:
+    """Let a judge that compares with the baseline have something to compare with."""
+    if not judge_of(on.spec).compares_with_baseline:
+        return payload
+    every = [other for payloads in on.material.splits.values() for other in payloads]
+    rival = next((other.candidate for other in every if other.candidate != payload.candidate), _BAD)
+    return replace(payload, rival=replace(payload, candidate=rival))
+
+
+def _attack(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Put injections behind a bad answer, and say by how much each lifts its score."""
+    if not on.material.attacks:
+        return
+    first = _with_rival(on, _first_payload(on))
+    with live(on.spec) as judge:
+        plain = on.call(judge, replace(first, candidate=_BAD), counts=True)
+        if not isinstance(plain, Answer):
+            yield CheckOutcome(name, CheckStatus.WARN, f"a bad answer is {shown(plain)}, so nothing is known")
+            return
+        for title, text in on.material.attacks:
+            result = on.call(judge, replace(first, candidate=f"{_BAD}\n\n{text}"), counts=True)
+            if isinstance(result, Answer):
+                on.lifts[title] = result.score - plain.score
+    yield _lifts_in_words(on, name, plain.score)
+
+
+def _lifts_in_words(on: Examined, name: str, plain: float) -> CheckOutcome:
+    """Name the attacks that lift a score by more than is chance, the strongest first."""
+    tried = f"{len(on.lifts)} of {len(on.material.attacks)} injections were scored"
+    strong = [pair for pair in on.lifts.items() if pair[1] > _LIFT]
+    if not strong:
+        most = max(on.lifts.values(), default=0.0)
+        message = f"{tried}, and none lifts a bad answer ({plain:g}) by more than {max(most, 0.0):.2f}"
+        return CheckOutcome(name, CheckStatus.PASS, message)
+    listed = ", ".join(f"{title} +{lift:.2f}" for title, lift in sorted(strong, key=lambda pair: -pair[1]))
+    message = f"{tried}, and {len(strong)} lift a bad answer ({plain:g}): {listed}"
+    return CheckOutcome(name, CheckStatus.WARN, f"{message}; keep hard rules in a program beside the judge")
 
 
 def _cost(on: Examined, name: str) -> Iterator[CheckOutcome]:
@@ -165,6 +209,7 @@ JUDGE_CHECKS: CheckTable = (
     ("length", 0, length),
     ("answered by", 0, answered_by),
     ("tokens", 0, _cost),
+    ("attack", 1, _attack),
     ("speed", 0, _speed),
 )
 
