@@ -76,7 +76,9 @@ class Members:
         if info.flag_bits & _IS_ENCRYPTED:
             raise refusal(self._file.path, f"its member {name} is encrypted")
         if info.compress_type not in _METHODS:
-            raise refusal(self._file.path, f"its member {name} has compression {info.compress_type}")
+            raise refusal(
+                self._file.path, f"its member {name} has compression {info.compress_type}: {_CONVERT}"
+            )
         if info.file_size > most:
             raise self._too_large(name)
         is_of_arrow = info.compress_type == _ZSTD and not hasattr(zipfile, "ZIP_ZSTANDARD")
@@ -117,7 +119,7 @@ def open_members(file: ForeignFile) -> Iterator[Members]:
         try:
             listed = zipfile.ZipFile(stream)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise refusal(file.path, f"it is not a whole zip file: {error}") from None
+            raise refusal(file.path, f"it is not a whole zip file ({error}): copy the log again") from None
         with listed:
             if len(listed.infolist()) > _MOST_MEMBERS:
                 raise refusal(file.path, f"it has more than {_MOST_MEMBERS:,} members")

@@ -50,6 +50,7 @@ _STATES = frozenset({"PASS", "FAIL", "ERROR"})
 _QUOTED = "'"  # before what a spreadsheet would take for a formula
 _TRACE = "\nStack Trace:"  # which is of promptfoo's own code
 _OVER_SYSTEMS = frozenset({"max-score", "select-best"})
+_EXPORT = "`promptfoo export eval EVAL_ID -o results.json` of a newer promptfoo"
 _STREAM = "promptfoo export logs nothing else: write -o results.jsonl, which is read line by line"
 
 
@@ -79,7 +80,9 @@ def read_json(file: ForeignFile, sheet: Sheet) -> None:
     results = document.fields("results")
     version = results.value.get("version")
     if version != _VERSION:
-        raise refusal(file.path, f"it has results of version {version!r}; known: {_VERSION}")
+        raise refusal(
+            file.path, f"it has results of version {version!r}; known: {_VERSION}, which {_EXPORT} writes"
+        )
     sheet.version = str(document.table("metadata").get("promptfooVersion") or sheet.version)
     prompts = [_prompt(entry, file, n) for n, entry in enumerate(results.items("prompts"))]
     sheet.first = PASS, SCORE

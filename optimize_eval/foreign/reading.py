@@ -118,11 +118,16 @@ def decode(raw: bytes, path: str, line: int | None = None) -> Any:
 def _decode_leniently(raw: bytes, path: str, line: int | None, why: str) -> Any:
     """Take NaN and Infinity, too."""
     if not _WORDS.search(raw) or _is_deep(raw):
-        raise refusal(path, f"it is not JSON: {why}", line)
+        raise refusal(path, f"it is not JSON: {why}{_cut_off(raw)}", line)
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise refusal(path, f"it is not JSON: {error}", line) from None
+        raise refusal(path, f"it is not JSON: {error}{_cut_off(raw)}", line) from None
+
+
+def _cut_off(raw: bytes) -> str:
+    """Say that a file was written or copied in part: its object has no end."""
+    return "; it looks cut off: write or copy it again" if not raw.rstrip().endswith((b"}", b"]")) else ""
 
 
 def _is_deep(raw: bytes) -> bool:

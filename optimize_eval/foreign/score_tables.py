@@ -48,6 +48,10 @@ _MISSING = frozenset({"", "null", "none", "n/a", "na", "-"})
 _NOT_A_NUMBER = frozenset({"nan", "inf", "-inf", "infinity", "-infinity"})
 _TRUTHS = ({"true": 1.0, "false": 0.0}, {"pass": 1.0, "fail": 0.0}, {"yes": 1.0, "no": 0.0})
 _BEGINS_A_NUMBER = frozenset("+-.0123456789")
+_NOT_CSV = {
+    "unexpected end of data": "a quote is opened, and none closes it",
+    f"field larger than field limit ({_LONGEST_CELL})": f"a cell is larger than {_LONGEST_CELL >> 20} MiB",
+}
 _NO_SCORE = "missing_score"
 _EMPTY = "empty"  # what the sheet counts
 
@@ -111,7 +115,7 @@ def _split(file: ForeignFile, text: str, delimiter: str) -> Table:
                     raise refusal(file.path, f"the row has {many} cells, and the header {wanted}", line)
             line = reader.line_num + 1
     except csv.Error as error:
-        raise refusal(file.path, f"it is not CSV: {error}", line) from None
+        raise refusal(file.path, f"it is not CSV: {_NOT_CSV.get(str(error), error)}", line) from None
     finally:
         csv.field_size_limit(limit)
     if not rows:
