@@ -94,7 +94,7 @@ def check_results(path: str) -> CheckedFile | None:
     except DataError as error:
         problems = tuple(error.problems)
     except UsageError as error:
-        problems = (Problem(path=path, rule=OTHER_RESULTS, reason=f"{error}: {error.hint}"),)
+        problems = (Problem(path=path, rule=OTHER_RESULTS, reason=f"{error.message}: {error.hint}"),)
     advice = (
         f": `optimize-eval report {shlex.quote(path)}` says what is better (docs/results-of-other-tools.md)"
     )
@@ -130,6 +130,7 @@ def store_two(
         for path in (before, after)
         if path in foreign
     }
+    _check_common(read)
     pairs = (before, after), (after, before)
     known = [_lines_in_run(path, other) for path, other in pairs if path not in foreign]
     lines, unit = stored.lines_of(read.values(), *known), stored.within_unit(read.values())
@@ -148,6 +149,19 @@ def store_two(
         stored.store(table, folders[path])
     _propose_map(*systems)
     return str(folders.get(before, before)), str(folders.get(after, after))
+
+
+def _check_common(read: Mapping[str, sheets.Sheet]) -> None:
+    """Refuse files that nothing can be compared of: those of other tools, or of other tasks."""
+    names = [*read]
+    for what, of in (("metric", lambda sheet: sheet.evaluators), ("task", lambda sheet: [sheet.task])):
+        listed = [of(sheet) for sheet in read.values()]
+        if len(listed) > 1 and set(listed[0]).isdisjoint(listed[1]):
+            first, second = (", ".join(map(repr, each[:_SHOWN])) for each in listed)
+            raise UsageError(
+                f"{names[0]} and {names[1]} have no {what} in common: {first} and {second}",
+                hint="compare results of one tool, of the same tests",
+            )
 
 
 def _propose_map(*systems: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -259,9 +260,26 @@ def _reader(file: ForeignFile) -> Reader:
             raise DataError([about])
         raise UsageError(
             f"there is no run in {file.path!r}, and nobody knows whose results it holds",
-            hint="known are promptfoo's, Inspect's logs, lm-eval's samples and tables of scores",
+            hint=_what_to_do(file),
         )
     return reader
+
+
+def _what_to_do(file: ForeignFile) -> str:
+    """Say how to make a file one that can be read, by how it begins."""
+    head = file.head.lstrip()
+    if not head:
+        return "it is empty: write it again"
+    if head.startswith(b"\x1f\x8b"):
+        return f"it is compressed: gunzip -k {shlex.quote(file.path)}"
+    if head.startswith(b"["):
+        path = Path(file.path)
+        lines = shlex.quote(str(path.with_name(f"{path.stem}.jsonl")))
+        return f"of a list of rows, write one a line: jq -c '.[]' {shlex.quote(file.path)} > {lines}"
+    return (
+        "known are results of promptfoo, logs of Inspect, samples of lm-eval, records of OpenAI Evals, test "
+        "runs of DeepEval, and tables of scores"
+    )
 
 
 def _files_of(path: str) -> list[str]:

@@ -183,7 +183,10 @@ def hint_for_missing(run: str | Path) -> str:
     """Say what to name where a path holds no run: it may be a name alone, as `runs` lists them."""
     if (Path(_USUAL) / run / MANIFEST).is_file():
         return f"name its folder: {shlex.quote(str(Path(_USUAL) / run))}"
-    return f"name a run's folder, such as {_USUAL}/NAME: `optimize-eval runs` lists the names in {_USUAL}/"
+    listed = f"`optimize-eval runs` lists the names in {_USUAL}/"
+    if Path(run).suffix and not Path(run).exists():
+        return f"there is no file of this name either; of runs, {listed}"
+    return f"name a run's folder, such as {_USUAL}/NAME: {listed}"
 
 
 def has_our_files(folder: Path) -> bool:

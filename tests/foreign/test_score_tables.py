@@ -106,7 +106,7 @@ def test_numbers_beside_questions_and_answers_are_metrics(cli: Cli, tmp_path: Pa
         pytest.param("id;a\n1;2\n", "separated by semicolons", id="semicolons"),
         pytest.param("id,a,b\n1,0.5\n", "m.csv:2: the row has 2 cells, and the header 3", id="ragged"),
         pytest.param("id,a\n1,\0\n", "it holds NUL", id="nul"),
-        pytest.param('id,a\n1,"0.5\n', "it is not CSV: a quote is opened, and none closes it", id="open quote"),
+        pytest.param('id,a\n1,"0.5\n', "a quote is opened, and none closes it", id="open quote"),
         pytest.param("id,a\n1,0.5\n2,0.6\n3,oops\n", "m.csv:4: 'a' is 'oops'", id="a word among numbers"),
         pytest.param("id,a,A\n1,0.5,1\n", "two columns are called 'a'", id="equal names"),
         pytest.param("question,one,two\nq,text,words\n", "--candidate-field one", id="outputs"),

@@ -1,5 +1,6 @@
 """`validate` on results of other tools: what a file is, and the line to use."""
 
+import gzip
 import shlex
 from pathlib import Path
 
@@ -53,3 +54,28 @@ def test_a_run_of_results_is_not_called_scored_again_or_cut(cli: Cli) -> None:
         done = cli(*command)
         assert done.status == 2
         assert "the run has results of promptfoo, and not the examples themselves" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "advice"),
+    [
+        ("r.csv", b"", "it is empty"),
+        ("r.csv.gz", gzip.compress(b"id,a"), "gunzip -k r.csv.gz"),
+        ("r.json", b'[{"id": 1, "a": 0.5}]', "jq -c '.[]' r.json > r.jsonl"),
+        ("r.txt", b"hello", "records of OpenAI Evals"),
+    ],
+    ids=["empty", "compressed", "a list", "words"],
+)
+def test_what_nobody_knows_comes_with_what_to_do(
+    cli: Cli, tmp_path: Path, name: str, data: bytes, advice: str
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    done = cli("report", name)
+    assert (done.status, done.stdout) == (2, "")
+    assert advice in done.stderr
+
+
+def test_results_of_two_tools_have_nothing_to_compare(cli: Cli) -> None:
+    done = cli("diff", str(DATA / "promptfoo.json"), str(DATA / "openai-evals.jsonl"))
+    assert (done.status, done.stdout) == (2, "")
+    assert "have no metric in common: 'pass', 'score', 'brevity' and 'match'" in done.stderr
