@@ -7,6 +7,7 @@ never in case, in blanks, in the order of words, or in how a number is written.
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -40,6 +41,9 @@ class GoldRow:
     payload: Payload
     golds: tuple[str, ...]
     wrong: str = ""  # another row's gold; empty: there is none
+    wholes: tuple[
+        str, ...
+    ] = ()  # the list that has the golds, in each of its forms: it may be the gold itself
 
     @property
     def gold(self) -> str:
@@ -58,6 +62,9 @@ class GoldRow:
 
     def with_candidate(self, text: str) -> Payload:
         return replace(self.payload, candidate=text)
+
+    def in_place_of_gold(self, text: str) -> "GoldRow":
+        return replace(self, payload=self.with_candidate(text), golds=(text,))
 
 
 @frozen
@@ -100,7 +107,7 @@ def known_of(
     field = spec.good.written if is_field else ""
     golds = [(golds, payload) for example, payload in payloads if (golds := golds_of(example, field))]
     rows = (
-        _choose_rows(golds)
+        _choose_rows(golds, field)
         if is_field
         else _rows_of_file(
             spec.good, [p for _, p in payloads] or [Payload(candidate="", task_model=task_model)]
@@ -132,7 +139,7 @@ def offer_gold(sources: Sequence[SplitSource]) -> str:
 
 
 def golds_of(example: JsonMapping, field: str) -> tuple[str, ...]:
-    """List the golds in a field: of a list each, a number as text.
+    """List the golds in a field: of a list each, a number and an object as text.
 
     >>> golds_of({"target": ["Paris", 7]}, "target"), golds_of({"target": None}, "target")
     (('Paris', '7'), ())
@@ -142,7 +149,7 @@ def golds_of(example: JsonMapping, field: str) -> tuple[str, ...]:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float) or (isinstance(value, dict) and value):
         return orjson.dumps(value).decode()
     return value if isinstance(value, str) and value.strip() else ""
 
@@ -170,6 +177,7 @@ _WANTED: Sequence[Callable[[str], bool]] = (  # what finds most, if a gold is so
     lambda gold: not any(letter.isascii() and letter.isalnum() for letter in gold),
     lambda gold: gold != gold.strip(),
     lambda gold: bool(_IN_FRONT.fullmatch(gold)),
+    lambda gold: gold.strip() in {"0", "false"},  # which many a language takes for nothing
     lambda gold: any(word.isupper() and len(word) > 1 for word in gold.split()),
     lambda gold: abs(number_of(gold) or 0) >= _FROM_A_THOUSAND,
     lambda gold: len(gold.split()) > 2,  # noqa: PLR2004  and one is left when the last is gone
@@ -177,14 +185,39 @@ _WANTED: Sequence[Callable[[str], bool]] = (  # what finds most, if a gold is so
 )
 
 
-def _choose_rows(known: Sequence[tuple[tuple[str, ...], Payload]]) -> tuple[GoldRow, ...]:
+def _choose_rows(known: Sequence[tuple[tuple[str, ...], Payload]], field: str) -> tuple[GoldRow, ...]:
     """Choose rows whose golds differ, those first whose golds find most."""
     distinct = {plain_of(golds[0]): (golds, payload) for golds, payload in reversed(known)}
     left = list(reversed(distinct.values()))
     wanted = (next((row for row in left if like(row[0][0])), None) for like in _WANTED)
     chosen = list({id(row): row for row in [*(row for row in wanted if row), *left]}.values())[:MOST_ROWS]
-    rows = [GoldRow(payload=replace(payload, candidate=golds[0]), golds=golds) for golds, payload in chosen]
+    return _each_with_wrong(
+        [
+            GoldRow(payload=replace(payload, candidate=golds[0]), golds=golds, wholes=_wholes(payload, field))
+            for golds, payload in chosen
+        ]
+    )
+
+
+def _each_with_wrong(rows: Sequence[GoldRow]) -> tuple[GoldRow, ...]:
     return tuple(_with_wrong(row, [*rows[number:], *rows[:number]]) for number, row in enumerate(rows, 1))
+
+
+def _wholes(payload: Payload, field: str) -> tuple[str, ...]:
+    """Write the list that a field has as JSON, and with commas."""
+    value = value_at(_example_of(payload), field)
+    if not isinstance(value, list):
+        return ()
+    return orjson.dumps(value).decode(), ", ".join(filter(None, map(_text, value)))
+
+
+def take_whole(known: Known, form: int) -> Known:
+    """Take lists for golds, not each of their items."""
+    rows = [
+        replace(row.in_place_of_gold(row.wholes[form]), wrong="", wholes=()) if row.wholes else row
+        for row in known.rows
+    ]
+    return replace(known, rows=_each_with_wrong(rows))
 
 
 def _with_wrong(row: GoldRow, others: Sequence[GoldRow]) -> GoldRow:
@@ -219,17 +252,57 @@ def _last_word(gold: str) -> re.Match[str]:
 
 
 def words_in(gold: str) -> int:
+    if (value := read_json(gold)) is not None:
+        return len(value)
     return sum(any(letter.isalnum() for letter in word) for word in gold.split())
+
+
+def read_json(gold: str) -> Any:
+    """Read a gold that is an object or a list in JSON; None where it is none, or there is nothing in it."""
+    with suppress(orjson.JSONDecodeError):
+        return (gold.lstrip()[:1] in {"{", "["} and orjson.loads(gold)) or None
+    return None
+
+
+def _first_items(value: Any, many: int) -> str:
+    first = value[:many] if isinstance(value, list) else dict(islice(value.items(), many))
+    return orjson.dumps(first).decode() if many else ""
+
+
+def with_items(gold: str, wrong: str) -> str:
+    """Add the items of another list in JSON to this one; empty where either is none."""
+    own, others = read_json(gold), read_json(wrong)
+    if not (isinstance(own, list) and isinstance(others, list)):
+        return ""
+    return orjson.dumps([*own, *(item for item in others if item not in own)]).decode()
+
+
+def _change_last(value: Any) -> Any:
+    """Change the last value in what JSON has."""
+    match value:
+        case dict() if value:
+            return {**value, (last := [*value][-1]): _change_last(value[last])}
+        case list() if value:
+            return [*value[:-1], _change_last(value[-1])]
+        case bool():
+            return not value
+        case int() | float():
+            return value * 7 + 1_003
+    return f"{value[::-1]}x" if isinstance(value, str) else "x"
 
 
 def without_last_word(gold: str) -> str:
     """Leave out the last word, and what is behind it; empty where there is one alone."""
+    if (value := read_json(gold)) is not None:
+        return _first_items(value, len(value) - 1)
     return gold[: _last_word(gold).start()].rstrip()
 
 
 def says_twice(gold: str) -> bool:
     """Return True if the last word stands elsewhere too, so that nothing is lost without it."""
-    return plain_of(_last_word(gold)[0]) in map(plain_of, without_last_word(gold).split())
+    return read_json(gold) is None and plain_of(_last_word(gold)[0]) in map(
+        plain_of, without_last_word(gold).split()
+    )
 
 
 _FEWEST_ITEMS, _MOST_WORDS = 3, 4  # of a list, and of what is listed
@@ -257,6 +330,8 @@ def in_a_circle(gold: str) -> str:
 
 
 def first_half(gold: str) -> str:
+    if (value := read_json(gold)) is not None:
+        return _first_items(value, len(value) // 2)
     words = gold.split()
     return " ".join(words[: len(words) // 2])
 
@@ -274,6 +349,8 @@ class Misspelt:
 
 def misspelt(gold: str) -> list[Misspelt]:
     """Change the words of a gold; none where they have no letters."""
+    if (value := read_json(gold)) is not None:
+        return [Misspelt(text=orjson.dumps(_change_last(value)).decode(), fault=_OTHER_VALUE)]
     first, last = gold.split(maxsplit=1)[0], _last_word(gold)[0]
     if len(gold.strip()) == 1 and gold.strip().isalpha():
         return [
@@ -291,6 +368,7 @@ def misspelt(gold: str) -> list[Misspelt]:
     return [*made, Misspelt(text=within, fault=_WITHIN, is_part=True)]
 
 
+_OTHER_VALUE = "its last value is another one: does it compare names, or as many as there are?"
 _BACKWARDS = "its last word is written backwards: a threshold, rounding, or letters in any order?"
 _AGAIN = "its first word stands for the last one: does it count a word as often as it is said?"
 _CIRCLE = "it goes round in a part of the gold: does it count words more often than the gold has them?"

@@ -36,6 +36,7 @@ from optimize_eval.run.preflight.golds import (
     plain_of,
     says_twice,
     with_gold,
+    with_items,
     without_items,
     without_last_word,
     without_letters,
@@ -348,7 +349,7 @@ def embedded_in(row: GoldRow) -> str:
 
 
 def _with_more(row: GoldRow) -> str:
-    return f"{row.gold}\n{row.wrong}"
+    return with_items(row.gold, row.wrong) or f"{row.gold}\n{row.wrong}"
 
 
 def longest_of(rows: Sequence[GoldRow]) -> GoldRow:

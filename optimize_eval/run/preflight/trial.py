@@ -16,8 +16,8 @@ from optimize_eval.run.preflight.examined import (
     live,
     say_noted,
 )
-from optimize_eval.run.preflight.golds import Known, rename_row
-from optimize_eval.run.preflight.on_trial import Findings, Trial, calls_models, is_program, score_in
+from optimize_eval.run.preflight.golds import Known, rename_row, take_whole
+from optimize_eval.run.preflight.on_trial import SAME, Findings, Trial, calls_models, is_program, score_in
 from optimize_eval.run.preflight.rules_of_calls import (
     AT_ONCE,
     KEPT,
@@ -206,9 +206,10 @@ def stand_trial(on: Examined, known: Known) -> Findings:
         yield from _keep_alive(trial)
         if trial.failed:
             return
+        _take_lists_whole(trial)
         chosen, left = choose_rules(trial)
         for rule in chosen:
-            if rule.cut == _WHERE_CALLS_ARE_LEFT and on.calls_on_trial + rule.calls(known) > MOST_CALLS:
+            if rule.cut == _WHERE_CALLS_ARE_LEFT and on.calls_on_trial + rule.calls(trial.known) > MOST_CALLS:
                 yield from (leave_out(name, _TOO_MANY) for name in rule.finds)
                 continue
             trial.crash = ""
@@ -231,6 +232,16 @@ def _keep_alive(trial: Trial) -> Findings:
     said = say_noted("kept alive", trial.evaluator.note, line)
     if said.status is CheckStatus.FAIL:
         yield trial.finding(said.name, said.message, line)
+
+
+def _take_lists_whole(trial: Trial) -> None:
+    """Take a list of golds for the gold itself, in the form that scores more than the first of them."""
+    row = max(trial.rows, key=lambda row: len(row.golds))
+    if len(row.golds) == 1 or calls_models(trial.spec):
+        return
+    scores = [trial.score(row.with_candidate(text)) or 0.0 for text in row.wholes]
+    if scores and max(scores) > (trial.high(row) or 0.0) + SAME:
+        trial.known = take_whole(trial.known, scores.index(max(scores)))
 
 
 def _say_what_passed(rule: Rule, findings: Sequence[CheckOutcome], trial: Trial) -> Findings:
