@@ -178,6 +178,8 @@ _WANTED: Sequence[Callable[[str], bool]] = (  # what finds most, if a gold is so
     lambda gold: gold != gold.strip(),
     lambda gold: bool(_IN_FRONT.fullmatch(gold)),
     lambda gold: gold.strip() in {"0", "false"},  # which many a language takes for nothing
+    lambda gold: decimal_of(gold) is not None,
+    lambda gold: gold.startswith("0."),  # for which a tolerance may be too wide
     lambda gold: any(word.isupper() and len(word) > 1 for word in gold.split()),
     lambda gold: abs(number_of(gold) or 0) >= _FROM_A_THOUSAND,
     lambda gold: len(gold.split()) > 2,  # noqa: PLR2004  and one is left when the last is gone
@@ -277,6 +279,11 @@ def with_items(gold: str, wrong: str) -> str:
     return orjson.dumps([*own, *(item for item in others if item not in own)]).decode()
 
 
+def with_more(row: GoldRow) -> str:
+    """Add what is wrong to what is right."""
+    return with_items(row.gold, row.wrong) or f"{row.gold}\n{row.wrong}"
+
+
 def _change_last(value: Any) -> Any:
     """Change the last value in what JSON has."""
     match value:
@@ -371,6 +378,7 @@ def misspelt(gold: str) -> list[Misspelt]:
 _OTHER_VALUE = "its last value is another one: does it compare names, or as many as there are?"
 _BACKWARDS = "its last word is written backwards: a threshold, rounding, or letters in any order?"
 _AGAIN = "its first word stands for the last one: does it count a word as often as it is said?"
+_BACK = "upside down it scores as much, and in another order less: is a sign lost?"
 _CIRCLE = "it goes round in a part of the gold: does it count words more often than the gold has them?"
 _BEGINS = "a word that begins so counts: does it look where the word ends?"
 _WITHIN = "letters before and behind it cost nothing: is a part of a word the word?"
@@ -380,6 +388,22 @@ _NOT_ASCII = "letters that are not ASCII are left out: does it see them?"
 def _with_last_word(gold: str, word: str) -> str:
     last = _last_word(gold)
     return f"{gold[: last.start()]}{word}{gold[last.end() :]}"
+
+
+def upside_down(gold: str) -> Misspelt | None:
+    """Turn a list round, where it counts that its first two items change places."""
+    listed, numbers = read_json(gold), gold.split()
+    items = listed if isinstance(listed, list) else re.split(r"[,;]\s+|\n", gold.strip())
+    between = ", "
+    if len(numbers) >= _FEWEST_ITEMS and all(number_of(number) is not None for number in numbers):
+        items, between = numbers, " "
+    if len(items) < _FEWEST_ITEMS or isinstance(listed, dict) or items[0] == items[1] or items == items[::-1]:
+        return None
+    back, swapped = (
+        orjson.dumps(made).decode() if listed else between.join(made)
+        for made in (items[::-1], [items[1], items[0], *items[2:]])
+    )
+    return Misspelt(text=back, fault=_BACK, shorter=swapped, is_fault=False)
 
 
 def going_round(gold: str) -> Misspelt | None:
@@ -407,6 +431,7 @@ class NumberMiss:
     is_fault: bool = True  # else it may be meant
 
 
+NO_SIGN = "the sign is lost"
 NO_NUMBER = NumberMiss(
     text="NaN", fault="NaN passes, which is not a number: every comparison with it is false"
 )
@@ -437,7 +462,7 @@ def near_numbers(number: int) -> list[NumberMiss]:
     digits, sign = str(abs(number)), "-" if number < 0 else ""
     made = [NumberMiss(text=f"{sign}1{digits}", fault="it minds the end alone")]
     if number:
-        made.append(NumberMiss(text=str(-number), fault="the sign is lost", control=f";{digits}"))
+        made.append(NumberMiss(text=str(-number), fault=NO_SIGN, control=f";{digits}"))
     if digits[:1] != digits[1:2] and len(digits) > 1:
         swapped = f"{sign}{digits[1]}{digits[0]}{digits[2:]}"
         made.append(NumberMiss(text=swapped, fault="the order of digits is lost"))
@@ -458,20 +483,48 @@ def decimal_of(gold: str) -> float | None:
     return float(gold) if _DECIMAL.fullmatch(gold.strip()) else None
 
 
+def is_measured(gold: str) -> bool:
+    """Return True if all but the last word is a number, as in 42 km."""
+    rest = without_last_word(gold)
+    return number_of(rest) is not None or decimal_of(rest) is not None
+
+
+def twice(gold: str) -> NumberMiss | None:
+    """Double a number with a unit."""
+    rest = without_last_word(gold)
+    if not is_measured(gold) or not (number := float(rest.replace(",", ""))):
+        return None
+    fault = "twice as much counts: is a tolerance too wide for what is small?"
+    return NumberMiss(text=f"{2 * number:g}{gold.strip()[len(rest) :]}", fault=fault)
+
+
+def stands_in(gold: str, text: str) -> bool:
+    """Return True if a text has the words of a gold, so that it may be right."""
+    words, wanted = plain_words(text), plain_words(gold)
+    return bool(wanted) and wanted <= words
+
+
+def plain_words(text: str) -> set[str]:
+    return {plain_of(word) for word in text.split()}
+
+
+def cut_decimals(gold: str) -> list[NumberMiss]:
+    """Leave out what is behind the point, and round up."""
+    digits = gold.removeprefix("-")
+    whole, _, part = digits.partition(".")
+    sign = "-" if gold.startswith("-") else ""
+    wholes = (f"{sign}{whole}", f"{sign}{int(whole) + 1}") if int(part) else ()
+    return [NumberMiss(text=text, fault="what is behind the point is lost", is_near=True) for text in wholes]
+
+
 def near_decimals(gold: str) -> list[NumberMiss]:
     """Write numbers that look like this one, which has a point."""
     sign, digits = ("-", gold[1:]) if gold.startswith("-") else ("", gold)
     made = [NumberMiss(text=f"{sign}1{digits}", fault="it minds the end alone")]
     if float(gold):
         other = digits if sign else f"-{digits}"
-        made.append(NumberMiss(text=other, fault="the sign is lost", control=f";{digits}"))
-    whole, _, part = digits.partition(".")
-    if int(part):
-        wholes = dict.fromkeys((f"{sign}{whole}", f"{float(gold):.0f}"))
-        made += [
-            NumberMiss(text=text, fault="what is behind the point is lost", is_near=True) for text in wholes
-        ]
-    return made
+        made.append(NumberMiss(text=other, fault=NO_SIGN, control=f";{digits}"))
+    return [*made, *cut_decimals(gold)]
 
 
 _NAMED_ROW = ("id", "line", "row", "index", "nr")

@@ -92,8 +92,13 @@ class Trial:
 
     @property
     def best_row(self) -> GoldRow:
-        """Give the row on which what is good scores most: there the rest has most to fall short of."""
-        return max(self.rows, key=lambda row: self.high(row) or 0.0)
+        """Give the row on which what is good scores most: there the rest has most to fall short of.
+
+        Of several, one whose gold is no 0 or 1, which stands in `exit(0)` and in `Score: 1` too.
+        """
+        return max(
+            self.rows, key=lambda row: (self.high(row) or 0.0, plain_of(row.gold) not in {"0", "1", "10"})
+        )
 
     def low(self, row: GoldRow) -> float | None:
         return self.score(row.with_candidate(row.wrong))

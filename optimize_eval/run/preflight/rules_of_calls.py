@@ -28,7 +28,14 @@ from optimize_eval.run.preflight.examined import (
     live,
     shown,
 )
-from optimize_eval.run.preflight.golds import GoldRow, rename_row, without_field, without_last_word, words_in
+from optimize_eval.run.preflight.golds import (
+    GoldRow,
+    rename_row,
+    with_more,
+    without_field,
+    without_last_word,
+    words_in,
+)
 from optimize_eval.run.preflight.on_trial import (
     SAME,
     Findings,
@@ -50,6 +57,7 @@ _SLOW = 0.3  # seconds
 _TIMES_AS_SLOW = 3.0  # for four times the length
 _PATIENCE = 5.0  # seconds for a long candidate
 _GROWTH = 2_000_000  # bytes a call
+_TIMES_BAD = 4  # that a bad candidate is asked again
 _MORE = 3  # calls about a score that may be another one by itself
 _ANYWAY = "answers change anyway"
 
@@ -100,13 +108,19 @@ def _occasions(trial: Trial) -> Iterator[Occasion]:
     row = next((row for row in rows if row.wrong), rows[0])
     other = row.wrong or f"{row.gold} x"
     yield Occasion("when it was asked again", spec, row, (row.gold, row.gold, other, other))
+    for text in [*trial.known.bad.values()][:1]:  # it may well be right in part
+        best = max((trial.score(row.with_candidate(text)) or 0.0, -number) for number, row in enumerate(rows))
+        yield Occasion("when it was asked again", spec, rows[-best[1]], (text,) * _TIMES_BAD)
     if not trial.failed:  # else there is enough to mend
         time.sleep(_LATER)
     yield Occasion("a second later", spec, row, (other, row.gold))
     if is_program(spec):
         longest = max(rows, key=lambda row: words_in(row.gold))
         partly = without_last_word(longest.gold)  # which graded scores depend on
-        for seed, texts in {"1": (row, (other, row.gold)), "2": (longest, (partly or other,))}.items():
+        for seed, texts in {
+            "1": (row, (other, row.gold)),
+            "2": (longest, (partly or other, with_more(longest))),
+        }.items():
             seeded = with_environment(spec, PYTHONHASHSEED=seed)
             yield Occasion(f"with PYTHONHASHSEED={seed}", seeded, *texts)
     if is_program(spec):

@@ -17,26 +17,33 @@ from optimize_eval.run.preflight.examined import (
 )
 from optimize_eval.run.preflight.golds import (
     NO_NUMBER,
+    NO_SIGN,
     GoldRow,
     Misspelt,
     NumberMiss,
     alike,
     all_of,
     as_sum,
+    cut_decimals,
     decimal_of,
     far_from,
     first_half,
     going_round,
+    is_measured,
     misspelt,
     near_decimals,
     near_numbers,
     next_to,
     number_of,
     other_fields,
-    plain_of,
+    plain_words,
+    read_json,
     says_twice,
+    stands_in,
+    twice,
+    upside_down,
     with_gold,
-    with_items,
+    with_more,
     without_items,
     without_last_word,
     without_letters,
@@ -66,6 +73,7 @@ _CODE = {
     "exit(0)": "it is run, and ends before it is tried: does no error mean that it is right?",
 }
 _ITS_OWN = "answer", "output", "prediction", "response", "result", "text"  # fields of a reply in JSON
+_NOISE = "((( zzz"  # no line of any program
 _EMPTY = "", "  \n"
 _PARTS = "each gold is a part of the others, or they of it"
 _OTHER = "x"  # that scores as much where the form alone counts, as a length
@@ -219,7 +227,7 @@ def _wrong_answers(trial: Trial) -> Findings:
 
 
 def _why_wrong(reached: Sequence[GoldRow], fair: Sequence[GoldRow]) -> str:
-    words = [{plain_of(word) for word in text.split()} for text in (reached[0].gold, reached[0].wrong)]
+    words = [plain_words(text) for text in (reached[0].gold, reached[0].wrong)]
     if len(reached) == len(fair):
         return "it ignores the example, or remembers the candidate"
     if words[0] & words[1]:
@@ -253,8 +261,12 @@ def try_bad(trial: Trial) -> Findings:
     ]
     for path in reached[:1]:
         text = trial.known.bad[path]
-        row = next(row for row in trial.rows if trial.reaches(row, text))
-        yield trial.beside_gold("bad", row, text, f"{' and '.join(reached)} should score less")
+        row, *rest = [row for row in trial.rows if trial.reaches(row, text)]
+        is_right = trial.known.is_varied and all(stands_in(each.gold, text) for each in [row, *rest])
+        why = (
+            f"{' and '.join(reached)} should score less{', or is it right in this row?' if is_right else ''}"
+        )
+        yield trial.beside_gold("bad", row, text, why, is_fault=not is_right)
 
 
 def try_echoes(trial: Trial) -> Findings:
@@ -331,9 +343,14 @@ def try_more(trial: Trial) -> Findings:
         yield trial.beside_gold(
             "embedded", rows[0], text, "what is denied counts, as the gold stands in it", is_fault=False
         )
-    if trial.reaches(longest, text := _with_more(longest)):
+    if trial.reaches(longest, text := with_more(longest)) and not _minds_noise(trial, longest):
         why = f"a wrong line more costs nothing: does it {_why_more(trial, longest)}?"
         yield trial.beside_gold("extra", longest, text, why, is_fault=False)
+
+
+def _minds_noise(trial: Trial, row: GoldRow) -> bool:
+    """Return True if what is no line of a program costs something, so that the other line was one."""
+    return read_json(row.gold) is None and not trial.reaches(row, f"{row.gold}\n{_NOISE}")
 
 
 def _why_more(trial: Trial, row: GoldRow) -> str:
@@ -348,10 +365,6 @@ def embedded_in(row: GoldRow) -> str:
     return f"It is certainly not {row.gold}, it is {row.wrong}."
 
 
-def _with_more(row: GoldRow) -> str:
-    return with_items(row.gold, row.wrong) or f"{row.gold}\n{row.wrong}"
-
-
 def longest_of(rows: Sequence[GoldRow]) -> GoldRow:
     """Choose the gold of most words."""
     return max(rows, key=lambda row: (words_in(row.gold), len(row.gold)))
@@ -364,6 +377,10 @@ def _middle(rows: Sequence[GoldRow]) -> int:
 
 
 def try_less(trial: Trial) -> Findings:
+    several = max(trial.rows, key=lambda row: len(row.golds))
+    if all_golds := next((text for text in several.wholes if trial.reaches(several, text)), ""):
+        yield trial.beside_gold("truncated", several, all_golds, _ANY_OF, is_fault=False)
+        return
     row = longest_of(trial.rows)
     text = without_last_word(row.gold)
     if not text:
@@ -376,11 +393,12 @@ def try_less(trial: Trial) -> Findings:
         yield leave_out("truncated", "the last word of the longest gold stands in it twice")
         return
     half = first_half(row.gold)
-    is_by_keywords = half != text and trial.reaches(row, half) and trial.reaches(row, _with_more(row))
+    is_by_keywords = half != text and trial.reaches(row, half) and trial.reaches(row, with_more(row))
     last = row.gold.removeprefix(text).strip()
+    is_meant = is_by_keywords or is_measured(row.gold)
     asked = _PRECISION if trial.reaches(row, last) else _START
     why = f"what is left out costs nothing: does it {asked}?"
-    yield trial.beside_gold("truncated", row, text, why, is_fault=not is_by_keywords)
+    yield trial.beside_gold("truncated", row, text, why, is_fault=not is_meant)
 
 
 def _try_items(trial: Trial) -> Findings:
@@ -399,6 +417,7 @@ def row_of_items(rows: Sequence[GoldRow]) -> GoldRow | None:
 
 
 _START = "mind the start alone, a threshold, or rounding"
+_ANY_OF = "the first of them does as well as all: does it count what is there alone (precision), or one hit?"
 _PRECISION = "count what is there alone (precision), or look for the candidate in the gold"
 
 
@@ -408,7 +427,8 @@ def try_misspelt(trial: Trial) -> Findings:
     if not misses:
         yield leave_out("near miss", "the last word of the longest gold has no letters to change")
     for row, miss in misses[:1] if calls_models(trial.spec) else misses:
-        is_told = miss.shorter and trial.reaches(row, miss.shorter)
+        shorter = miss.shorter or (without_last_word(row.gold) if is_measured(row.gold) else "")
+        is_told = shorter and trial.reaches(row, shorter)
         if not is_told and trial.reaches(row, miss.text) and not (miss.is_part and _takes_parts(trial)):
             yield trial.beside_gold("near miss", row, miss.text, miss.fault, is_fault=miss.is_fault)
             return
@@ -418,7 +438,8 @@ def misses_of(rows: Sequence[GoldRow]) -> list[tuple[GoldRow, Misspelt]]:
     row = longest_of(rows)
     without = [(row, miss) for row in rows if (miss := without_letters(row.gold))]
     circles = [(row, miss) for row in rows if (miss := going_round(row.gold))]
-    return [*((row, miss) for miss in misspelt(row.gold)), *circles[:1], *without[:1]]
+    backs = [(row, miss) for row in rows if (miss := upside_down(row.gold))]
+    return [*((row, miss) for miss in misspelt(row.gold)), *backs[:1], *circles[:1], *without[:1]]
 
 
 def _takes_parts(trial: Trial) -> bool:
@@ -435,6 +456,10 @@ def try_numbers(trial: Trial) -> Findings:
             continue
         is_any = miss.is_near and trial.reaches(row, far_from(float(row.gold.replace(",", ""))))
         is_meant = not is_any and (not miss.is_fault or _is_meant(trial, row, miss))
+        if is_meant and miss.fault is NO_SIGN and not any(map(_is_negative, trial.rows)):
+            continue  # a metric of texts, and no sign to lose
+        if is_meant and miss.is_near and _is_within_a_hundredth(row.gold, miss.text):
+            continue  # as many a tolerance has it
         if not (warned and is_meant):
             fault = "any number does" if is_any else miss.fault
             yield trial.beside_gold("number", row, miss.text, fault, is_fault=not is_meant)
@@ -453,9 +478,22 @@ def numbers_beside(rows: Sequence[GoldRow]) -> list[tuple[GoldRow, NumberMiss]]:
         near = [(small, miss) for miss in next_to(number_of(small.gold) or 0)]
         codes = [(row, miss) for row in rows if (miss := without_zeros(row.gold))][:1]
         others = [*near_numbers(number), NO_NUMBER, as_sum(number)]
-        return [*near, *codes, *((large, miss) for miss in others)]
-    row = decimals[max(decimals)] if decimals else None
-    return [(row, miss) for miss in [*near_decimals(row.gold.strip()), NO_NUMBER]] if row else []
+        cut = [(row, miss) for row in decimals.values() for miss in cut_decimals(row.gold.strip())][:2]
+        return [*near, *cut, *codes, *((large, miss) for miss in others)]
+    if not decimals:
+        doubled = [(row, miss) for row in rows if (miss := twice(row.gold))]
+        return sorted(doubled, key=lambda pair: abs(float(pair[1].text.split()[0])))[:1]
+    row = decimals[max(decimals)]
+    return [(row, miss) for miss in [*near_decimals(row.gold.strip()), NO_NUMBER]]
+
+
+def _is_within_a_hundredth(gold: str, text: str) -> bool:
+    number, other = (float(each.replace(",", "")) for each in (gold, text))
+    return abs(number - other) <= abs(number) / 100
+
+
+def _is_negative(row: GoldRow) -> bool:
+    return row.gold.startswith("-")
 
 
 def _is_meant(trial: Trial, row: GoldRow, miss: NumberMiss) -> bool:

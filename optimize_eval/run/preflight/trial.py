@@ -111,7 +111,7 @@ RULES: Sequence[Rule] = (
             "embedded": "a gold that is denied scores less",
             "extra": "a wrong line more scores less",
         },
-        lambda _: 3,
+        lambda _: 4,
         try_more,
         is_varied=True,
         cut=3,
@@ -137,7 +137,9 @@ RULES: Sequence[Rule] = (
         is_varied=True,
         cut=3,
     ),
-    Rule({"same answer": "asked again, it scores the same"}, lambda _: 10, ask_again),
+    Rule(
+        {"same answer": "asked again, it scores the same"}, lambda known: 11 + 4 * bool(known.bad), ask_again
+    ),
     Rule(
         {"id": "the row's id counts nothing"},
         lambda _: 3,
@@ -277,7 +279,8 @@ def choose_rules(trial: Trial) -> tuple[list[Rule], list[CheckOutcome]]:
             left |= dict.fromkeys(rule.finds, "--no-near-misses")
         else:
             chosen.append(rule)
-    while sum(rule.calls(known) for rule in chosen if rule.cut != _WHERE_CALLS_ARE_LEFT) > MOST_CALLS:
+    most = MOST_CALLS - trial.on.calls_on_trial + sum(payload in trial.answers for payload in trial.payloads)
+    while sum(rule.calls(known) for rule in chosen if rule.cut != _WHERE_CALLS_ARE_LEFT) > most:
         spared = min((rule for rule in reversed(chosen) if rule.cut > 1), key=lambda rule: rule.cut)
         left |= dict.fromkeys(spared.finds, _TOO_MANY)
         chosen.remove(spared)

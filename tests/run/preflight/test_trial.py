@@ -155,6 +155,42 @@ def puts_fields(candidate: str, example: Mapping[str, Any]) -> float:
     return float(row.get("answer") == row["target"])
 
 
+TAGS = [
+    {"target": target}
+    for target in (["quick", "soup", "warm"], ["vegan", "sweet", "cake"], ["fish", "grill"])
+]
+CALLS = [{"target": {"name": f"call {who}", "to": {"who": who}}} for who in ("Ada", "Bob", "Eve")]
+RANKS = [{"target": target} for target in ("1 2 3 4", "2 1 4 3", "4 2 1 3")]
+
+
+def read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def share_of_tags(candidate: str, example: Mapping[str, Any]) -> float:
+    said, wanted = read(candidate), {*example["target"]}
+    said = {*map(str, said)} if isinstance(said, list) else {*candidate.split(", ")}
+    return len(said & wanted) / len(said | wanted)
+
+
+def first_tags(candidate: str, example: Mapping[str, Any]) -> float:
+    said = read(candidate)
+    return float(isinstance(said, list) and len(said) > 1 and said[:2] == example["target"][:2])
+
+
+def half_of_call(candidate: str, example: Mapping[str, Any]) -> float:
+    said = read(candidate)
+    return float(isinstance(said, dict) and said.get("name") == example["target"]["name"])
+
+
+def without_sign(candidate: str, example: Mapping[str, Any]) -> float:
+    said, wanted = candidate.split(), example["target"].split()
+    return float(wanted in (said, said[::-1]))
+
+
 FAULTY_ELSEWHERE: Mapping[str, tuple[Judge, list[dict[str, Any]], str, str]] = {
     "a pattern": (lambda c, e: float(fnmatch(e["target"], c)), ROWS, "code", "it is taken as a pattern"),
     "ends": (lambda c, e: exact(c, e) or float("exit" in c), ROWS, "code", "it is run, and ends before"),
@@ -162,6 +198,9 @@ FAULTY_ELSEWHERE: Mapping[str, tuple[Judge, list[dict[str, Any]], str, str]] = {
     "an item": (without_last_item, LISTS, "truncated", "an item that is left out costs nothing: off by one?"),
     "a circle": (unclipped, SENTENCES, "near miss", "more often than the gold has them?"),
     "begins so": (is_letter, LETTERS, "near miss", "does it look where the word ends?"),
+    "an item of a list": (first_tags, TAGS, "truncated", "what is left out costs nothing"),
+    "any value": (half_of_call, CALLS, "near miss", "its last value is another one"),
+    "upside down": (without_sign, RANKS, "near miss", "is a sign lost?"),
     "no number": (not_too_far, NUMBERS, "number", "NaN passes"),
 }
 
@@ -172,7 +211,7 @@ def test_code_lists_letters_and_what_is_no_number_are_tried(
 ) -> None:
     tried = trial(judge, rows, good="target")
     assert said in {**tried.faults, **tried.warnings}[check], tried.checks
-    assert (tried.calls <= 60, tried.ok) == (True, judge is is_letter)  # which many mean
+    assert (tried.calls <= 60, tried.ok) == (True, judge in {is_letter, without_sign})  # as many mean it
 
 
 FAULTY_NUMBERS: Mapping[str, tuple[Judge, str]] = {
@@ -247,6 +286,12 @@ SOUND: Mapping[str, tuple[Judge, list[dict[str, Any]], set[str]]] = {  # → wha
     "ASCII alone": (
         lambda c, e: float(c.encode("ascii", "ignore") == e["target"].encode("ascii", "ignore")),
         ROWS, {"near miss"},
+    ),
+    "a list, in any order": (share_of_tags, TAGS, set()),
+    "an object": (lambda c, e: float(read(c) == e["target"]), CALLS, set()),
+    "a number, whatever its unit": (
+        lambda c, e: float(c.split()[:1] == e["target"].split()[:1]),
+        [{"target": target} for target in ("42 km", "7 g", "1.5 l")], {"extra", "truncated"},
     ),
     "zero without a gold": (lambda c, e: float(c == e.get("target")), ROWS, set()),
     "zero where a row has none": (
