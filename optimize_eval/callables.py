@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, Skipped, UsageError
@@ -28,9 +28,6 @@ from optimize_eval.evaluators.command_kind import command_spec
 from optimize_eval.evaluators.endpoint_kind import endpoint_spec
 from optimize_eval.evaluators.kinds import connect
 from optimize_eval.programs.exchange import split_command
-
-if TYPE_CHECKING:
-    from optimize_eval.models.judging.rubric import JudgeSpec
 
 
 class PlainEvaluator:
@@ -185,7 +182,7 @@ def llm_judge_evaluator(
     name fields of examples by dotted paths: all that it is shown, and what it never is. `quality_dimensions`
     and `hard_constraints` are other names of `dimensions` and `constraints`.
     """
-    from optimize_eval.evaluators.judge_kind import judge_spec  # noqa: PLC0415  a command needs no judge
+    from optimize_eval.evaluators.judge_kind import judge_by, judge_spec  # noqa: PLC0415  a command needs no judge
 
     given = {
         "objective": objective,
@@ -197,21 +194,12 @@ def llm_judge_evaluator(
         "shows": shows,
         "hides": hides,
     }
-    judge = replace(_rubric(rubric, given), api_base=api_base or "")
+    judge = replace(judge_by(rubric, given), api_base=api_base or "")
     _check_model(model)
     defaults = EvaluatorSpec(
         timeout=timeout, score_range=parse_score_range(score_range), retries=retries, target=judge
     )
     return PlainEvaluator(judge_spec(model, defaults), task_model=task_model, on_failure=on_failure)
-
-
-def _rubric(rubric: str | Path | JsonMapping | None, given: JsonMapping) -> "JudgeSpec":
-    """Read a rubric from its file or from what such a file would say; what is given beside it wins."""
-    from optimize_eval.models.judging.rubric import read_rubric, said_in  # noqa: PLC0415  a command needs none
-
-    source = str(rubric) if isinstance(rubric, str | Path) else "llm_judge_evaluator"
-    keys = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
-    return read_rubric(keys | {key: value for key, value in given.items() if value is not None}, source)
 
 
 def _either(name: str, value: object, other_name: str, other: object) -> object:

@@ -25,8 +25,7 @@ from optimize_eval.cli.comparing import improved_of
 from optimize_eval.cli.destination import Destination
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.searches import render
-from optimize_eval.cli.session_end import end, leave
-from optimize_eval.cli.viewing import viewed
+from optimize_eval.cli.session_end import end, leave, viewed
 from optimize_eval.config.evaluators import (
     JudgeOptions,
     judge_of,

@@ -1,6 +1,7 @@
 """The end of a command that ran a session: it prints the result and what to do next, and exits."""
 
 import shlex
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +14,21 @@ from optimize_eval.cli import gates, output
 from optimize_eval.cli.command_line import same_command
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.interrupts import Interrupted
-from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.commands import BenchCommand, RunCommand
 from optimize_eval.config.printing import ShownOptions
 from optimize_eval.findings.wording import failed_in_short
 from optimize_eval.run import ending
 from optimize_eval.run.calls import Finished
 from optimize_eval.run.sweeps import Prepared, carry_out
+
+
+def viewed(folder: Path, *, is_wanted: bool) -> AbstractContextManager[None]:
+    """Serve a run while it goes on, if that is wanted."""
+    if not is_wanted:
+        return nullcontext()
+    from optimize_eval.cli.viewing import served_meanwhile  # noqa: PLC0415  few are looked at
+
+    return served_meanwhile(folder)
 
 
 def carry_out_run(

@@ -45,11 +45,8 @@ def until_interrupted() -> Iterator[None]:
 
 
 @contextmanager
-def viewed(folder: Path, *, is_wanted: bool) -> Iterator[None]:
+def served_meanwhile(folder: Path) -> Iterator[None]:
     """Serve a run while it goes on; the exit code is the run's, and comes when the serving ends."""
-    if not is_wanted:
-        yield
-        return
     with serving(folder) as url:
         output.say(f"to be seen at {url}")
         with in_browser(url, is_wanted=_is_attended() and _has_screen()):

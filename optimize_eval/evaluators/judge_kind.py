@@ -4,6 +4,7 @@ import hashlib
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Protocol
 
 import orjson
@@ -34,6 +35,8 @@ from optimize_eval.models.judging.rubric import (
     judge_of,
     load_rubric,
     model_of,
+    read_rubric,
+    said_in,
     shown_example,
 )
 from optimize_eval.models.providers import apart, base_around, check_one_provider, split
@@ -68,6 +71,13 @@ def plan_judge(options: JsonMapping) -> JudgeSpec:
     file = options.get("rubric")
     given = {key: value for key, value in options.items() if key != "rubric" and value not in (None, "", ())}
     return replace(load_rubric(file) if file else JudgeSpec(), **given)
+
+
+def judge_by(rubric: str | Path | JsonMapping | None, given: JsonMapping) -> JudgeSpec:
+    """Make a judge of a rubric's file or of what such a file would say; what is given beside it wins."""
+    source = str(rubric) if isinstance(rubric, str | Path) else "llm_judge_evaluator"
+    keys = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
+    return read_rubric(keys | {key: value for key, value in given.items() if value is not None}, source)
 
 
 def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:

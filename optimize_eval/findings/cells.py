@@ -17,7 +17,6 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import Remembers, extend, frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.heard import Heard
 from optimize_eval.findings.leakage import RecordsByCell, with_copies_joined
 from optimize_eval.findings.measures import MOST_IN_A_BYTE, MeasuredCells, Measures, no_calls, of_cells
 from optimize_eval.findings.side_info import Durations, SideInfo, latency_of
@@ -39,8 +38,11 @@ class CellFamily(NamedTuple):
 UNKNOWN = math.nan
 WORST_SHOWN = 5
 LINES_KEPT = 20
+SAME = "same"  # beside the score of two texts that are one, of which no judge was asked
 
 _LONGEST_SHOWN = 500
+_PLACES = frozenset({"first", "second", "tie"})
+_SAID = frozenset({"better", "votes", SAME})
 
 _Number = TypeVar("_Number", int, float)
 
@@ -327,6 +329,49 @@ def known(values: Values, places: Iterable[int] | None = None) -> list[int]:
 
 
 Keep = Callable[[JournalRecord], Any]  # what is kept of each record besides, by example
+
+
+class Ballot(NamedTuple):
+    """A vote: of a judge of several by its name, else of the only one; of a pair with both answers."""
+
+    judge: str
+    score: float
+    better: tuple[str, ...] = ()
+
+
+class Heard:
+    """Takes in the scored records of one cell."""
+
+    def __init__(self) -> None:
+        self.units: list[tuple[int, list[Ballot]]] = []  # by example, in the order of records
+        self.failed: Counter[str] = Counter()  # votes that did not come, by judge
+        self.same = 0  # pairs of one text, of which nobody was asked
+
+    def take(self, example: int, record: JournalRecord) -> None:
+        side_info = record["side_info"]
+        if _SAID.isdisjoint(side_info) or record["score"] is None:
+            return
+        if side_info.get(SAME) is True:
+            self.same += 1
+            self.units.append((example, []))
+            return
+        votes = side_info.get("votes")
+        every = votes if isinstance(votes, list) else [{**side_info, "score": record["score"]}]
+        ballots = [ballot for vote in every if (ballot := _ballot(vote))]
+        if isinstance(votes, list) or any(ballot.better for ballot in ballots):
+            self.units.append((example, ballots))
+        failed = side_info.get("failed_votes")
+        self.failed.update(failed.keys() if isinstance(failed, dict) else ())
+
+
+def _ballot(vote: Any) -> Ballot | None:
+    """Read a vote; what is none was said by another evaluator."""
+    if not isinstance(vote, dict) or not isinstance(vote.get("score"), int | float):
+        return None
+    judge, better = vote.get("judge", ""), vote.get("better")
+    if not (isinstance(better, list) and len(better) == len("ab") and _PLACES.issuperset(map(str, better))):
+        better = ()
+    return Ballot(str(judge), vote["score"], tuple(better))
 
 
 @frozen

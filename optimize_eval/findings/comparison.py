@@ -19,13 +19,14 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.frozen import change, extend, frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.cells import CellFamily, Outcomes, Values
 from optimize_eval.findings.summary_parts import Overfit
+from optimize_eval.statistics.bounds import Tolerance, highest
 from optimize_eval.statistics.differences import (
     CarriedShare,
     DespiteFailures,
@@ -41,9 +42,6 @@ from optimize_eval.statistics.differences import (
 from optimize_eval.statistics.estimates import Clusters, Estimate, Spread
 from optimize_eval.statistics.power import ALPHA, can_decide, detectable, detectable_share, holm
 from optimize_eval.store.layout import Layout
-
-if TYPE_CHECKING:
-    from optimize_eval.statistics.bounds import Tolerance
 
 FEWEST_PAIRS = 10  # independent ones, below which nothing is called a hint
 MOST_FLIPPED_PAIRS = 50  # pairs of candidates, above which no flips are drawn
@@ -96,7 +94,7 @@ def compare(
     seed: int,
     may_flip: bool,
     places: Sequence[int] | None = None,
-    tolerance: "Tolerance | None" = None,
+    tolerance: Tolerance | None = None,
     comparisons: int = 1,
 ) -> ScoreDifference:
     """Compare on the examples that both have a score for; `places` are those that take part at all.
@@ -134,8 +132,6 @@ def compare_by_task(
 
 def highest_difference(a: Values, b: Values, clusters: Clusters, *, seed: int, least: float) -> float:
     """Give what the mean of b - a is not above, one-sided at 5 %; `least` where that is less."""
-    from optimize_eval.statistics.bounds import highest  # noqa: PLC0415  most runs bound no gain
-
     before, after, units = _paired(a, b, clusters, range(len(a)))
     difference = difference_of(before, after, units, seed=seed, may_flip=False)
     pairs = [y - x for x, y in zip(before, after, strict=True)]
@@ -153,12 +149,10 @@ def _paired(
     return [a[place] for place in both], [b[place] for place in both], units
 
 
-def tolerance_of(margin: float | None, *ranges: ScoreRange) -> "Tolerance | None":
+def tolerance_of(margin: float | None, *ranges: ScoreRange) -> Tolerance | None:
     """Say what a margin is held against: scores of one range, or of those of two runs."""
     if margin is None:
         return None
-    from optimize_eval.statistics.bounds import Tolerance  # noqa: PLC0415  most runs have no margin
-
     return Tolerance(margin=margin, is_unit=all(range_ is ScoreRange.UNIT for range_ in ranges))
 
 

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings import comparison
-from optimize_eval.findings.cells import CellFamily, Scores
+from optimize_eval.findings.cells import SAME, CellFamily, Scores
 from optimize_eval.findings.difference_words import about_rules, is_primary
-from optimize_eval.findings.heard import SAME
 from optimize_eval.findings.leakage import FEWEST_COPIES, RECORDED
 from optimize_eval.findings.replies import doubts
 from optimize_eval.findings.summary_parts import MeasuredCell, Row, SideInfoEntry, SplitScores

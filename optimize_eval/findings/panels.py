@@ -12,8 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from optimize_eval.base.documents import JsonMapping
-from optimize_eval.findings.cells import ReadCells
-from optimize_eval.findings.heard import Ballot
+from optimize_eval.findings.cells import Ballot, ReadCells
 from optimize_eval.findings.people import with_people
 from optimize_eval.findings.summary_parts import Coefficient, JudgedPairs, MostVaried, Panel, PanelJudge
 from optimize_eval.findings.summary_shape import Point, Summary

@@ -9,7 +9,6 @@ from optimize_eval.base.errors import State, UsageError
 from optimize_eval.cli import gates, leaderboards, output, session_end
 from optimize_eval.cli.command_line import kept_command
 from optimize_eval.cli.host import Terminal
-from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.commands import BenchCommand
 from optimize_eval.config.evaluators import manners_of, refuse_blank, starting_spec
 from optimize_eval.config.prompts import given_of
@@ -78,7 +77,7 @@ def _check(options: BenchCommand) -> None:
 
 
 def _rank(prepared: PreparedBench, options: BenchCommand) -> None:
-    with viewed(prepared.folder, is_wanted=options.view):
+    with session_end.viewed(prepared.folder, is_wanted=options.view):
         finished = carry_out_bench(
             prepared, Terminal(quiet=options.quiet), include_per_example=options.include_per_example
         )
