@@ -30,7 +30,7 @@ PARTICIPLE = re.compile(
 )
 MOST = {
     "folders": 25,
-    "modules": 368,
+    "modules": 369,
     "file names that stand more than once": 15,
     "imports in functions": 101,  # it was 90, and 47 lines beside them that were not counted
 }

@@ -27,6 +27,7 @@ from optimize_eval.evaluators.kinds import (
     served_retries,
 )
 from optimize_eval.models.chat import ChatSpec, essence
+from optimize_eval.models.judging.judge import instructions
 from optimize_eval.models.judging.rubric import (
     JudgeSpec,
     PanelMember,
@@ -221,8 +222,6 @@ _LATER = (
 
 def identify(name: str, judge: JudgeSpec) -> Identity:
     """Digest what a judge is."""
-    from optimize_eval.models.judging.judge import instructions
-
     known = asdict(replace(judge, table=None))
     del known["table"]
     del known["rubric_file"]  # a rubric may move

@@ -371,3 +371,43 @@ def test_an_attack_says_by_how_much_each_injection_lifts_a_bad_answer(
     assert pairs.status == 0, pairs.stdout + pairs.stderr
     refused = cli("preflight", "-e", "@exact_match", "--dataset", "d.jsonl", "--attack")
     assert (refused.status, "--attack is for judges" in refused.stderr) == (2, True)
+
+
+def dimension(name: str) -> dict[str, Any]:
+    anchors = {"0": 'none "at all"', "0.5": "some\nof it", "1": "all"}
+    return {"name": name, "weight": 2, "description": f"about {name}", "anchors": anchors}
+
+
+def test_a_model_proposes_a_rubric_for_a_person_to_edit(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    proposed = [dimension(name) for name in ("Tone of voice", "brevity", "facts", "help")]
+    rules: list[dict[str, Any]] = [
+        {"times": 1, "json": {"dimensions": proposed[:2]}},
+        {"times": 1, "json": {"dimensions": proposed}},
+        {"text": "no idea {"},
+    ]
+    model = fake_model(rules)
+    (tmp_path / "a.txt").write_text("Dear Ada")
+    asked = ("judge", "suggest", "It greets.", "--candidate", "a.txt", "--judge-model", "vllm/m")
+    done = cli(*asked, "--api-base", model.base, "-o", "rubric.toml")
+    assert done.status == 0, done.stderr
+    text = (tmp_path / "rubric.toml").read_text()
+    assert "[dimensions.tone_of_voice]\nweight = 2" in text
+    assert "candidate ---\nDear Ada\n---" in users(model)[0]
+    assert "dimensions is not a list of 4 to 6" in model.bodies()[1]["messages"][-1]["content"]
+    judging = fake_model(
+        [
+            {
+                "json": {
+                    "reasoning": "r",
+                    "dimensions": dict.fromkeys(("tone_of_voice", "brevity", "facts", "help"), 1),
+                }
+            }
+        ]
+    )
+    judged = ("-e", "judge:vllm/m", "--rubric", "rubric.toml", "--api-base", judging.base)
+    assert cli("score", "a.txt", *judged).json["score"] == 1.0
+    assert '0: none "at all"\n0.5: some\nof it' in judging.bodies()[0]["messages"][0]["content"]
+    failed = cli(*asked, "--api-base", model.base)
+    assert (failed.status, "gave no usable judgement" in failed.stderr) == (4, True), failed.stderr

@@ -158,9 +158,15 @@ def _fence(what: str, text: str, marker: str) -> str:
     return f"--- {marker} {what} ---\n{text}\n--- {marker} end of {what} ---"
 
 
-def _marker(*fenced: str) -> str:
+def fence_all(what: str, texts: Sequence[str]) -> list[str]:
+    """Put each text between lines with a marker that stands in none of them."""
+    marker = _marker(*texts)
+    return [_fence(what, text, marker) for text in texts]
+
+
+def _marker(*held: str) -> str:
     """Draw a marker of eight digits that stands nowhere in what it fences, in whatever case."""
-    marker, texts = secrets.token_hex(_MARKER_BYTES), "\n".join(fenced).lower()
+    marker, texts = secrets.token_hex(_MARKER_BYTES), "\n".join(held).lower()
     while marker in texts:
         marker = secrets.token_hex(_MARKER_BYTES)
     return marker

@@ -228,7 +228,7 @@ def object_with(text: str, key: str, judged: Collection[str]) -> JsonDict:
     """Find the one object with a key, or raise Unusable; one that is only quoted among words is none."""
     items = list(objects(text))
     answers = [item for item in items if key in item.value]
-    if _has_words(text, items):
+    if items and _has_words(text, items):
         answers = own_among(answers, judged)
     if not answers:
         raise Unusable(f'it has no object with "{key}"')
