@@ -13,7 +13,7 @@ Examples:
   optimize-eval optimize rules.txt -e @routing --dataset d.jsonl --valset v.jsonl --proposer ./p.sh --dry-run
 
 \b
-The same command again continues the same search; a larger --budget goes on
+Run the same command again to resume the search; a larger --budget goes on
 from where it ended.
 Exit codes: 0 done, 1 no gain shown (--require-better), 2 wrong option or
 data, 3 it could not go on, 4 the evaluator or the proposer failed, 130
