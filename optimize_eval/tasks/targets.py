@@ -351,14 +351,16 @@ def identify(spec: EvaluatorSpec, task: TaskTarget, identify_scorer: Identify) -
 
 def _of_records(spec: EvaluatorSpec, task: RecordTask, identify_scorer: Identify) -> Identity:
     scorers = [(scorer.name, identify_scorer(scorer)) for scorer in task.evaluators]
-    files = (file for _, known in scorers for file in known.files)
+    files = (file for _, scorer in scorers for file in scorer.files)
     judge = task.scorer.target if task.scorer else None
+    known = scorers[0][1].judge if task.scorer else {}
     shown = ["shown the prompt"] if getattr(judge, "shows_prompt", False) else []
     return Identity(
         name=spec.name,
         text=scorers[0][1].text if task.scorer else f"task:{Path(spec.text).name}",
         files=tuple(dict.fromkeys(files)),
-        sha256=sha256_of([None, [(name, known.sha256) for name, known in scorers], *shown]),
+        sha256=sha256_of([None, [(name, scorer.sha256) for name, scorer in scorers], *shown]),
+        judge=known if known.keys() & {"against", "panel", "samples"} else {},  # whose votes are looked at
     )
 
 

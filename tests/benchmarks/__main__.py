@@ -45,6 +45,7 @@ ROWS: Sequence[Measure] = (
     judge.calls_against_ideal,
     judge.run_against_ideal,
     judge.calls_against_a_generator,
+    judge.pairs_against_ideal,
     judge.own_cpu_per_call,
     program.help_cpu,
     program.run_help_cpu,

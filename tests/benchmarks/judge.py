@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +20,7 @@ from tests.benchmarks.whole import Command, command
 
 _SLOTS, _WAIT = 32, 0.05
 _CALLS, _UNITS = 200, 2000  # `run` asks once before it asks all, which is one wave of 63 here
+_PAIRS = 500
 _JUDGE = "judge:vllm/m"
 _NODE = PROGRAMS / "slow_model.js"
 
@@ -66,6 +67,24 @@ def calls_against_a_generator() -> Row | None:
     return Row(what=what, value=value, bar=1.1, unit="×")
 
 
+def pairs_against_ideal() -> Row | None:
+    """Time 500 pairs, each in both orders, from the first request to the last reply, beside full waves."""
+    if shutil.which("node") is None:
+        return None
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as rubric:
+        json.dump({"against": "input"}, rubric)
+        rubric.flush()
+        with _judging(_PAIRS, [f"--rubric={rubric.name}"]) as (run, base):
+
+            def span() -> float:
+                run.carry_out()
+                return _span(base)
+
+            seconds = median_of(span, rounds=3)
+    what = f"`run`, {_PAIRS} pairs in both orders, {_SLOTS} at once, first request to last reply: ideal"
+    return Row(what=what, value=seconds / (2 * _PAIRS / _SLOTS * _WAIT), bar=1.15, unit="×")
+
+
 def own_cpu_per_call() -> Row | None:
     """Take the CPU time of a judge's run beyond that of its start, by call."""
     if shutil.which("node") is None:
@@ -77,7 +96,7 @@ def own_cpu_per_call() -> Row | None:
 
 
 @contextmanager
-def _judging() -> Iterator[tuple[Command, str]]:
+def _judging(units: int = _UNITS, more: Sequence[str] = ()) -> Iterator[tuple[Command, str]]:
     """Prepare a run with a judge behind a server of node, none of whose time is ours."""
     program = ["node", str(_NODE), "serve", f"{_WAIT * 1000:g}"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as server:
@@ -85,7 +104,8 @@ def _judging() -> Iterator[tuple[Command, str]]:
         try:
             base = server.stdout.readline().strip()
             options = ["--objective=It is short.", f"--api-base={base}", f"--concurrency={_SLOTS}"]
-            with command(_JUDGE, candidates=1, examples=_UNITS, options=[*options, "--no-preflight"]) as run:
+            options += [*more, "--no-preflight"]
+            with command(_JUDGE, candidates=1, examples=units, options=options) as run:
                 yield run, base
         finally:
             server.terminate()

@@ -411,3 +411,71 @@ def test_a_model_proposes_a_rubric_for_a_person_to_edit(
     assert '0: none "at all"\n0.5: some\nof it' in judging.bodies()[0]["messages"][0]["content"]
     failed = cli(*asked, "--api-base", model.base)
     assert (failed.status, "gave no usable judgement" in failed.stderr) == (4, True), failed.stderr
+
+
+WARM: list[dict[str, Any]] = [
+    {
+        "when": {"any": "You are a judge", "user": r"first candidate ---\n[^\n]*warm"},
+        "json": {"reasoning": "r", "better": "first"},
+    },
+    {
+        "when": {"any": "You are a judge", "user": r"second candidate ---\n[^\n]*warm"},
+        "json": {"reasoning": "r", "better": "second"},
+    },
+    {"when": {"any": "You are a judge"}, "json": {"reasoning": "r", "better": "tie"}},
+    {"when": {"model": "good"}, "text": "a warm reply"},
+    {"when": {"user": "warmly"}, "text": "a warm reply"},
+    {"text": "a cold reply"},
+]
+COMPARES = 'objective = "It is warm."\nagainst = "@baseline"'
+
+
+def test_replies_to_prompts_are_compared_with_those_to_the_first_prompt(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    model = fake_model(WARM)
+    (tmp_path / "a.txt").write_text("Greet {{name}}.")
+    (tmp_path / "b.txt").write_text("Greet {{name}} warmly.")
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps({"name": f"n{n}"}) + "\n" for n in range(8)))
+    (tmp_path / "rubric.toml").write_text(COMPARES)
+    asked = (
+        "--prompt",
+        "a.txt",
+        "--prompt",
+        "b.txt",
+        "--model",
+        "vllm/m",
+        "--dataset",
+        "d.jsonl",
+        "--out",
+        "r",
+    )
+    judged = ("-e", "judge:vllm/j", "--rubric", "rubric.toml", "--api-base", model.base)
+    done = cli("run", *asked, *judged, "--json")
+    rows = {row["candidate"]: row["splits"]["train"]["mean"] for row in done.json["summary"]["rows"]}
+    assert rows == {"a": 0.5, "b": 1.0}
+    texts = [body["messages"][-1]["content"] for body in model.bodies()]
+    assert (len(texts), sum("candidate ---" in text for text in texts)) == (32, 16), "each reply is made once"
+    assert not [text for text in texts if "candidate ---" in text and "Greet" in text], "no prompt is shown"
+    assert cli("report", "r", "--check").status == 0
+
+
+def test_stored_replies_of_a_bench_are_compared_with_those_of_its_first_model(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    model = fake_model(WARM)
+    task = {"metric": "exact_match", "targets": ["x"]}
+    rows = [{"id": f"t{n}", "prompt": f"Greet n{n}", **task} for n in range(6)]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "rubric.toml").write_text(COMPARES)
+    models = ("--model", "vllm/bad", "--model", "vllm/good")
+    assert cli("bench", "t.jsonl", *models, "--api-base", model.base, "--out", "b").status == 0
+    before = len(model.requests())
+    judged = ("-e", "wins=judge:vllm/j", "--rubric", "rubric.toml", "--api-base", model.base)
+    done = cli("rescore", "b", *judged)
+    assert "vllm/good leads, ahead of vllm/bad: +0.500" in done.stdout
+    assert len(model.requests()) - before == 12, "no reply is made again"
+    summary = json.loads((tmp_path / "b/summary.json").read_text())
+    assert (summary["judged_pairs"][0]["votes"], summary["judged_pairs"][0]["flipped"]) == (6, 0)
+    checked = cli("report", "b", "--check").stdout
+    assert "judged_pairs" not in checked

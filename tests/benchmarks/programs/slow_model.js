@@ -4,7 +4,7 @@
 //   node slow_model.js load BASE CALLS SLOTS  as many calls, so many at once, over connections that are kept
 const http = require("http");
 
-const VERDICT = JSON.stringify({ reasoning: "r", score: 0.5 });
+const VERDICT = JSON.stringify({ reasoning: "r", score: 0.5, better: "first" });
 const REPLY = JSON.stringify({
   model: "m",
   choices: [{ message: { role: "assistant", content: VERDICT }, finish_reason: "stop" }],
