@@ -299,6 +299,9 @@ def _why_any(trial: Trial, row: GoldRow, text: str) -> str:
 def try_code(trial: Trial) -> Findings:
     """Try what is taken for something else than a text where it is run, or matched."""
     row = trial.best_row
+    if trial.reaches(row, _EMPTY[0]):
+        yield leave_out("code", "nothing at all scores as much, and signs may be nothing")
+        return
     for text, why in _CODE.items():
         if trial.reaches(row, text) and not trial.reaches(row, _OTHER):
             yield trial.beside_gold("code", row, text, why)
