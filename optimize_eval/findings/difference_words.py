@@ -1,7 +1,7 @@
 """What verdicts and points say of a difference."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings import comparison
@@ -69,21 +69,21 @@ def why_no_lead(d: ScoreDifference, despite_failures: str) -> str:
     if (rows := d.over_all_rows) and rows.mark != d.mark:
         whole = f"{signed(rows.diff)}, {interval(rows.ci)}" if rows.ci else signed(rows.diff)
         return f"among the rows that rules keep, but not over all rows ({whole})"
-    decides = _in_brackets(d.at_worst if despite_failures == IF_ALIKE else d.at_zero)
+    decides = _numbers_of(d.at_worst if despite_failures == IF_ALIKE else d.at_zero)
     if many := d.skipped_for_one:
-        return f"{AMONG_BOTH}, {_WITH_SKIPS[despite_failures]}{decides} ({many:,} skipped for one)"
+        known = "; ".join([f"{many:,} skipped for one", *decides])
+        return f"{AMONG_BOTH}, {_WITH_SKIPS[despite_failures]} ({known})"
     why = {
         UNBOUNDED: "but calls failed that could have had any score",
         IF_ALIKE: "but not clearly if its failed calls count as 0 and the other's as 1",
     }.get(despite_failures, "but not clearly if failures count as 0")
-    return f"where both were scored, {why}{decides}"
+    return " ".join([f"where both were scored, {why}", *(f"({numbers})" for numbers in decides)])
 
 
-def _in_brackets(d: DifferenceInShort | None) -> str:
+def _numbers_of(d: DifferenceInShort | None) -> Iterator[str]:
     """Write the difference with failures as scores, which decides; only scores from 0 to 1 have such ends."""
-    if d is None or d.diff is None or d.ci is None:
-        return ""
-    return f" ({signed(d.diff)}, 95 % CI {interval(possible_interval(d.ci, ScoreRange.UNIT))})"
+    if d is not None and d.diff is not None and d.ci is not None:
+        yield f"{signed(d.diff)}, 95 % CI {interval(possible_interval(d.ci, ScoreRange.UNIT))}"
 
 
 def about_rules(who: str, other: str, d: ScoreDifference) -> str:

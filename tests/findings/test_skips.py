@@ -59,7 +59,8 @@ def test_a_lead_among_the_examples_that_apply_to_both_has_to_hold_with_those_tha
     assert many["verdict"]["state"] == "not_shown"
     assert headline(many) == (
         "No winner: b is ahead of a on held-out data among the examples that apply to both, "
-        "but not clearly if skips of one side and failures count as 0 (20 skipped for one)"
+        "but not clearly if skips of one side and failures count as 0 (20 skipped for one; "
+        "\N{MINUS SIGN}0.100, 95 % CI \N{MINUS SIGN}0.176 to \N{MINUS SIGN}0.025)"
     )
     assert many["rows"][1]["vs_baseline"]["val"]["skipped_for_one"] == 20
     ignored = [*([0.2, 0.3] * 75), 0.1]
@@ -223,11 +224,11 @@ def test_a_diff_calls_nothing_better_by_having_bad_examples_skipped(tmp_path: Pa
         "among the examples that apply to both, but not clearly if skips of one side and failures count as 0"
     )
     assert told.verdict.text.startswith("v is ahead on val, by 0.0")
-    assert told.verdict.text.endswith(
-        f", {why} (6 skipped for one): 32 improved, 2 regressed, 6 newly skipped"
-    )
+    assert f", {why} (6 skipped for one; +0.002, 95 % CI " in told.verdict.text
+    assert told.verdict.text.endswith("): 32 improved, 2 regressed, 6 newly skipped")
     assert back.verdict.text.startswith("v is behind on val, by 0.0")
-    assert f", {why} (6 skipped for one): 2 improved, 32 regressed" in back.verdict.text
+    assert f", {why} (6 skipped for one; " in back.verdict.text
+    assert "): 2 improved, 32 regressed" in back.verdict.text
     assert back.rows[0].is_regression  # a gate stays as it is
 
 
