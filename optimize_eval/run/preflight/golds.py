@@ -431,7 +431,6 @@ class NumberMiss:
     is_fault: bool = True  # else it may be meant
 
 
-NO_SIGN = "the sign is lost"
 NO_NUMBER = NumberMiss(
     text="NaN", fault="NaN passes, which is not a number: every comparison with it is false"
 )
@@ -462,7 +461,7 @@ def near_numbers(number: int) -> list[NumberMiss]:
     digits, sign = str(abs(number)), "-" if number < 0 else ""
     made = [NumberMiss(text=f"{sign}1{digits}", fault="it minds the end alone")]
     if number:
-        made.append(NumberMiss(text=str(-number), fault=NO_SIGN, control=f";{digits}"))
+        made.append(NumberMiss(text=str(-number), fault="the sign is lost", control=f";{digits}"))
     if digits[:1] != digits[1:2] and len(digits) > 1:
         swapped = f"{sign}{digits[1]}{digits[0]}{digits[2:]}"
         made.append(NumberMiss(text=swapped, fault="the order of digits is lost"))
@@ -523,7 +522,7 @@ def near_decimals(gold: str) -> list[NumberMiss]:
     made = [NumberMiss(text=f"{sign}1{digits}", fault="it minds the end alone")]
     if float(gold):
         other = digits if sign else f"-{digits}"
-        made.append(NumberMiss(text=other, fault=NO_SIGN, control=f";{digits}"))
+        made.append(NumberMiss(text=other, fault="the sign is lost", control=f";{digits}"))
     return [*made, *cut_decimals(gold)]
 
 

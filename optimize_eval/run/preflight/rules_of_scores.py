@@ -17,7 +17,6 @@ from optimize_eval.run.preflight.examined import (
 )
 from optimize_eval.run.preflight.golds import (
     NO_NUMBER,
-    NO_SIGN,
     GoldRow,
     Misspelt,
     NumberMiss,
@@ -299,7 +298,7 @@ def _why_any(trial: Trial, row: GoldRow, text: str) -> str:
 def try_code(trial: Trial) -> Findings:
     """Try what is taken for something else than a text where it is run, or matched."""
     row = trial.best_row
-    if trial.reaches(row, _EMPTY[0]):
+    if "empty" in trial.failed:
         yield leave_out("code", "nothing at all scores as much, and signs may be nothing")
         return
     for text, why in _CODE.items():
@@ -459,8 +458,8 @@ def try_numbers(trial: Trial) -> Findings:
             continue
         is_any = miss.is_near and trial.reaches(row, far_from(float(row.gold.replace(",", ""))))
         is_meant = not is_any and (not miss.is_fault or _is_meant(trial, row, miss))
-        if is_meant and miss.fault is NO_SIGN and not any(map(_is_negative, trial.rows)):
-            continue  # a metric of texts, and no sign to lose
+        if is_meant and miss.control and not any(map(_has_sign_or_point, trial.rows)):
+            continue  # a metric of texts, and nothing to lose
         if is_meant and miss.is_near and _is_within_a_hundredth(row.gold, miss.text):
             continue  # as many a tolerance has it
         if not (warned and is_meant):
@@ -495,8 +494,8 @@ def _is_within_a_hundredth(gold: str, text: str) -> bool:
     return abs(number - other) <= abs(number) / 100
 
 
-def _is_negative(row: GoldRow) -> bool:
-    return row.gold.startswith("-")
+def _has_sign_or_point(row: GoldRow) -> bool:
+    return row.gold.startswith("-") or decimal_of(row.gold) is not None
 
 
 def _is_meant(trial: Trial, row: GoldRow, miss: NumberMiss) -> bool:

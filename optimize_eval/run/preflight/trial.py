@@ -195,6 +195,7 @@ RULES: Sequence[Rule] = (
         is_varied=True,
         is_dear=True,
         applies=lambda trial: is_program(trial.spec),
+        cut=_WHERE_CALLS_ARE_LEFT,
     ),
 )
 
