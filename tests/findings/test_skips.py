@@ -25,7 +25,6 @@ from optimize_eval.store.opened_run import open_stored
 from tests.findings.boards import board, board_and_folder, by_name, rendered
 from tests.findings.made import Example, Fails, No, Summary, headline, made, moved, noisy, on_val, saying
 
-AMONG = "among the examples that apply to both"
 SKIP = No.SKIPPED
 SCORES = noisy(40)
 
