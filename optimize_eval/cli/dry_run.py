@@ -44,6 +44,7 @@ def show_run(
     leakage, not_held_out, counted = _leakage(plan.layout)
     found = None if not_held_out else forecast(counted, earlier)
     shown = _plan(plan, run, slots, earlier, found) | {"leakage": leakage} | _margins(counted, earlier)
+    shown |= {"calls_of_models": votes} if (votes := _votes(plan)) else {}
     shown |= {"fresh_calls_at_most": most} if (most := _most_fresh_calls(counted, bounds)) else {}
     if as_json:
         output.emit_json(shown)
@@ -124,6 +125,7 @@ def _lines(plan: Plan, shown: JsonDict, like: Like | None, power: Iterable[str])
         ("models", ", ".join(f"{model.name}: {model.text}" for model in plan.models)),
         ("data", splits),
         ("cost", f"{shown['calls']:,} calls{left}"),
+        *(("", f"each of {name} is {many:,} calls of models") for name, many in _votes(plan).items()),
         *(("", text) for text in _fresh(shown, plan.layout)),
         *(("power" * (not index), text) for index, text in enumerate(power)),
         *(("margin" * (not index), text) for index, text in enumerate(_no_worse(shown, like))),
@@ -150,6 +152,16 @@ def _fresh(shown: JsonDict, layout: Layout) -> Iterator[str]:
     if most := shown.get("fresh_calls_at_most"):
         each = fresh_calls(layout.repeats)
         yield f"and {each:,} fresh calls for each example that a gate finds below its rate: at most {most:,}"
+
+
+def _votes(plan: Plan) -> dict[str, int]:
+    """Count the calls of models for a call of each judge that votes more than once, or in two orders."""
+    judges = {identity.name: identity.judge for identity in plan.identities}
+    many = {
+        name: (1 + len(judge.get("panel", ()))) * judge.get("samples", 1) * (2 if judge.get("against") else 1)
+        for name, judge in judges.items()
+    }
+    return {name: calls for name, calls in many.items() if calls > 1}
 
 
 def _leak_note(split: str, shown: JsonDict) -> str:

@@ -186,6 +186,7 @@ def test_a_panel_tells_how_far_it_agrees_and_who_turns_the_verdict(
     cli: Cli, fake_model: StartModel, tmp_path: Path
 ) -> None:
     model = start(fake_model, tmp_path, PANEL, worth(25), "", judge='["vllm/a", "vllm/b", "vllm/high"]')
+    assert "each of wins is 3 calls of models" in called(cli, "--dry-run").stdout
     done = called(cli)
     assert done.status == 0, done.stderr
     assert len(model.requests()) == 150
