@@ -4,12 +4,14 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 from optimize_eval.base import secrets
 from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import LONGEST_TIMEOUT
+from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange, as_float
 
 HINT = "write a duration, such as 90s, 10m or 1h30m"
@@ -275,6 +277,16 @@ def _is_table_of_texts(value: object) -> bool:
 def one_of(value: object, known: Sequence[str]) -> str:
     _demand(value in known, f"write one of: {', '.join(known)}")
     return str(value)
+
+
+@frozen
+class Choice:
+    """A check that lets the values of an enumeration pass."""
+
+    kind: type[StrEnum]
+
+    def __call__(self, value: object) -> StrEnum:
+        return self.kind(one_of(value, [*self.kind]))
 
 
 def _demand(is_met: object, what: str) -> None:

@@ -165,6 +165,8 @@ def describe_check(check: Callable[[Any], Any]) -> Schema:
     """Describe what a check takes; those of paths, which know their file's folder, are tried."""
     if isinstance(check, OneOf):
         return {"enum": [*map(str, check.known)]}
+    if isinstance(check, checks.Choice):
+        return {"enum": [*check.kind]}
     if check in _FORMS:
         return _FORMS[check]
     forms = [form for form, value in ((TEXT, "a"), (TEXTS, ["a"])) if _takes(check, value)]
@@ -274,7 +276,11 @@ def sweep_schema() -> Schema:
 
 def evaluator_table() -> Schema:
     """Describe the keys of an evaluator."""
-    return _table(evaluator_keys(_HERE), {**_helps([ReachOptions]), **_HELP})
+    table = _table(evaluator_keys(_HERE), {**_helps([ReachOptions]), **_HELP})
+    judge = table["properties"]["judge"]
+    # several are a panel
+    table["properties"]["judge"] = {"anyOf": [judge, {"type": "array", "items": judge, "minItems": 1}]}
+    return table
 
 
 def _table(keys: Keys, helps: Mapping[str, str]) -> JsonDict:

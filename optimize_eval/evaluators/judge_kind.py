@@ -130,14 +130,10 @@ def _settings(folder: str) -> checks.Keys:
         "shows_prompt": checks.boolean,
         "shows_model": checks.boolean,
         "against": checks.text,
-        "vote": _vote,
+        "vote": checks.Choice(kind=Vote),
         "quorum": checks.count,
         "samples": checks.count,
     }
-
-
-def _vote(value: object) -> Vote:
-    return Vote(checks.one_of(value, list(map(str, Vote))))
 
 
 def _check_defaults(defaults: EvaluatorSpec, judges: Sequence[EvaluatorSpec]) -> None:

@@ -76,7 +76,8 @@ repeats = 2
 use = "@exact_match"
 timeout = 9
 [[evaluator]]
-judge = "small"
+judge = ["small", "openai/gpt-4o"]
+vote = "median"
 shows = ["question"]
 [gates]
 fail_under = {exact_match = 0.5}
@@ -94,6 +95,7 @@ def test_sweep_files_fit_and_wrong_keys_do_not() -> None:
         "[run]\ndatset = 'd'",
         "[run]\nrepeats = 0",
         "[[evaluator]]\ntimeout = 9",
+        "[[evaluator]]\njudge = 'a/b'\nvote = 'most'",
         "[gates]\nmax_gap = 'a'",
     ):
         assert not validator("sweep").is_valid(strict_json.loads_toml(wrong)), wrong

@@ -47,7 +47,7 @@ CASES = {
     **dict.fromkeys(("accuracy", "edit_similarity", "exact", "exact_match", "string_equals"), Case(TEXTS)),
     **dict.fromkeys(("bleu", "bleu_4", "f1", "rouge_l"), Case(TEXTS)),
     **dict.fromkeys(("contains", "regex_match", "substring_contains"), Case(TEXTS, warned=WITHIN)),
-    "function_call_coverage": Case(CALLS, "gold"),
+    "function_call_coverage": Case(CALLS, "gold", frozenset({"extra"})),
     "label_in_set": Case(LABELS),
     "multiple_choice": Case(LETTERS, warned=frozenset({"extra"})),
     "numeric_close": Case(NUMBERS),
