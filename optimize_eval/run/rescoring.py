@@ -174,6 +174,8 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
         summary = findings.summary
         names = [spec.name for spec in settled.specs]
         board = bench.board(findings, names[0]) if bench else None
+        if bench:
+            _tell_spent(findings)
     return Finished(
         stored=stored,
         summary=summary,
@@ -218,7 +220,18 @@ def _score_by(
     run, called = _called(run, settled, planned, handling, host)
     findings, names = summarise(run), [spec.name for spec in settled.specs]
     off = findings.off_scale(names, partial(name_of, layout=run.layout))
-    return Own(bench.board(findings, names[0]), called, run, off)
+    board = bench.board(findings, names[0])
+    _tell_spent(findings)
+    return Own(board, called, run, off)
+
+
+def _tell_spent(findings: Findings) -> None:
+    """Let the bench's first board tell what judges of its replies spent, too."""
+    run = findings.run
+    board = stored_board(run)
+    if board and board.spent != run.ledger.ledger.spending.totals:
+        shown = summarise(run, said_in) if board.has_some_examples else findings
+        remake_board(shown, board, run.folder / LEADERBOARD)
 
 
 def _called(
