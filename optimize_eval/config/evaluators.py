@@ -128,10 +128,10 @@ def starting_spec(
     )
 
 
-def judge_of(judging: JudgedByOptions) -> "JudgeSpec | None":
+def judge_of(judging: JudgedByOptions, api_base: str | None = None) -> "JudgeSpec | None":
     """Make what judges start from; None where nothing is said of them."""
-    named = {"objective": judging.objective, "rubric": judging.rubric}
-    named |= {"api_base": judging.api_base} if isinstance(judging, JudgeOptions) else {}
+    base = judging.api_base if isinstance(judging, JudgeOptions) else api_base
+    named = {"objective": judging.objective, "rubric": judging.rubric, "api_base": base}
     given = {name: text for name, text in named.items() if text is not None}
     for name, text in given.items():
         refuse_blank(f"--{name.replace('_', '-')}", text)

@@ -20,6 +20,7 @@ from optimize_eval.base.protocol import ScoreRange, check_task_model
 from optimize_eval.config.compared import BoardGateOptions
 from optimize_eval.config.evaluators import judge_of
 from optimize_eval.config.prompts import BenchOptions
+from optimize_eval.config.values import SUFFIX
 from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.data.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.evaluators.kinds import connect, identify, kind_of, named_apart, parse_evaluator
@@ -43,7 +44,14 @@ from optimize_eval.run.defining import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import stored_paths
 from optimize_eval.run.plan import Plan, document_of, plan_run
-from optimize_eval.run.prompting import WrittenModel, identified, identity_of, model_specs, outputs_in
+from optimize_eval.run.prompting import (
+    WrittenModel,
+    check_one_base,
+    identified,
+    identity_of,
+    model_specs,
+    outputs_in,
+)
 from optimize_eval.run.runner import Settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.whereabouts import Evaluators
@@ -164,8 +172,20 @@ def benchmark_of(
 ) -> Benchmark:
     """Make of options what is benched."""
     named = {one.name: getattr(what, one.name) for one in fields(Benchmark) if hasattr(what, one.name)}
-    named |= {"files": files, "models": models, "how": how, "given": given, "judge": judge_of(what)}
+    judge = judge_of(what, _base_of_judges(models, what))
+    named |= {"files": files, "models": models, "how": how, "given": given, "judge": judge}
     return Benchmark(**named, selection=parse_selection(what.filters, what.ids))
+
+
+def _base_of_judges(models: Sequence[WrittenModel], what: BenchOptions) -> str | None:
+    """Tell where judges are called: where the models are, which then have to be of one provider with them."""
+    own: Sequence[object] = what.evaluators  # a program's may be specifications
+    judges = [text.removeprefix(_JUDGE) for text in own if isinstance(text, str) and text.startswith(_JUDGE)]
+    if not (what.api_base and judges):
+        return None
+    texts = [model for model in models if isinstance(model, str) and not model.endswith(SUFFIX)]
+    check_one_base([*texts, *judges])
+    return what.api_base
 
 
 def check_models(benchmark: Benchmark) -> None:
@@ -177,6 +197,7 @@ def check_models(benchmark: Benchmark) -> None:
 
 
 _DIGITS = 8
+_JUDGE = "judge:"  # what a judge's text begins with
 
 
 def with_own_metrics(

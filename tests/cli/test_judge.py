@@ -307,18 +307,20 @@ def test_a_sweep_has_a_command_and_a_judge_together(cli: Cli, fake_model: StartM
 def test_a_board_tells_what_a_judge_of_its_replies_spent_and_a_check_agrees(
     cli: Cli, fake_model: StartModel, tmp_path: Path
 ) -> None:
-    env = {**KEY, "OPENAI_BASE_URL": fake_model(WARM).base}
+    judge = (*JUDGE, "--api-base", fake_model(WARM).base)
     (tmp_path / "m.sh").write_text('read -r line; echo \'{"text": "dear", "usage": {"prompt_tokens": 3}}\'')
     (tmp_path / "t.jsonl").write_text((ROOT / "datasets/tasks.jsonl").read_text().splitlines()[0])
     bench = ("bench", "t.jsonl", "--model", "m=cmd:sh m.sh")
     assert cli(*bench, "--out", "r").status == 0
     for command in (("rescore", "r"), (*bench, "--out", "other")):
-        done = cli(*command, *JUDGE, env=env)
+        done = cli(*command, *judge, env=KEY)
         assert done.status == 0, done.stderr
         spent = json.loads((tmp_path / command[-1] / "leaderboard.json").read_text())["spent"]
         assert (spent["run"]["calls"], [*spent["evaluators"]]) == (2, ["m"])
         checked = cli("report", command[-1], "--check")
         assert (checked.status, "is not what" in checked.stdout) == (0, False), checked.stdout
+    other = cli(*bench[:2], "--model", "anthropic/m", *judge, "--out", "third", env=KEY)
+    assert (other.status, "the models are of anthropic and openai" in other.stderr) == (2, True)
 
 
 WRONG_SWEEP = """\
